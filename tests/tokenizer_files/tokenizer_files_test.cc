@@ -97,7 +97,8 @@ TEST_F(TokenizerFilesTest, AddedTokensThatCannotBeAreNamed) {
   EXPECT_THAT(error(), HasSubstr("the value of \"x1\" is not a token's id"));
   write("added_tokens.json", R"({"x1": 7})");
   write("tokenizer_config.json", R"({"added_tokens_decoder": {"8": {"content": "x1"}}})");
-  EXPECT_THAT(error(), HasSubstr("the id of the added token \"x1\" is 7, in another place 8"));
+  EXPECT_THAT(error(), HasSubstr("the id of the added token \"x1\" is 7, in " +
+                                 (folder_ / "tokenizer_config.json").string() + " it is 8"));
   std::filesystem::remove(folder_ / "added_tokens.json");
   write("tokenizer_config.json", R"({"added_tokens_decoder": {"x": {"content": "x1"}}})");
   EXPECT_THAT(error(), HasSubstr("`added_tokens_decoder.x`: its name must be a token's id"));
@@ -107,8 +108,11 @@ TEST_F(TokenizerFilesTest, AddedTokensThatCannotBeAreNamed) {
              {{"added_tokens_decoder", {{"7", {{"content", std::string(4097, 'x')}}}}}});
   EXPECT_THAT(error(), HasSubstr("added_tokens_decoder.7.content` has 4097 bytes"));
   write("tokenizer_config.json", R"({"additional_special_tokens": ["<e>"]})");
-  EXPECT_THAT(error(), HasSubstr("the special token \"<e>\" has no id"));
+  EXPECT_THAT(error(), HasSubstr("tokenizer_config.json: the special token \"<e>\" has no id"));
   write("tokenizer_config.json", "{}");
+  write("special_tokens_map.json", R"({"additional_special_tokens": ["<e>"]})");
+  EXPECT_THAT(error(), HasSubstr("special_tokens_map.json: the special token \"<e>\" has no id"));
+  std::filesystem::remove(folder_ / "special_tokens_map.json");
   write("vocab.txt", std::string(kWords) + "a\n");
   write("added_tokens.json", R"({"x1": 8})");
   EXPECT_THAT(error(), HasSubstr("repeated or empty lines, and the added token 'x1'"));

@@ -228,6 +228,7 @@ void read_class(JsonReader& reader, TokenizerConfigMembers& members) {
   const auto is_in = [&](const auto& list) {
     return std::ranges::find(list, given) != std::end(list);
   };
+  members.tokenizer_class = given;
   members.is_bert = is_in(kBertClasses);
   members.is_pipeline = is_in(kPipelineClasses);
   members.is_generic =
@@ -294,6 +295,9 @@ TokenizerConfigMembers parse_tokenizer_config(const Json& json, const std::strin
   };
   members.lower_case = flag("do_lower_case");
   members.strip_accents = flag("strip_accents");
+  if (members.tokenizer_class.starts_with("AlbertTokenizer")) {
+    members.keep_accents = flag("keep_accents");
+  }
   members.tokenize_chinese_chars = flag("tokenize_chinese_chars");
   for (const char* key : {"max_len", "model_max_length"}) {
     if (!reader.raw(key).is_null()) members.model_max_length = max_length_at(reader, key);

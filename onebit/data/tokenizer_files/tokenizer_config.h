@@ -21,6 +21,7 @@ struct NamedSpecials {
 };
 
 struct TokenizerConfigMembers {
+  std::string tokenizer_class = "BertTokenizer";
   // Whether the class is made for any tokenizer.json, so that BERT's rules are not implied.
   bool is_generic = false;
   // Whether the class is one of BERT's, with WordPiece.
@@ -35,6 +36,7 @@ struct TokenizerConfigMembers {
   std::optional<bool> lower_case, strip_accents, tokenize_chinese_chars;
   std::optional<int64_t> model_max_length;
   std::optional<bool> add_prefix_space;
+  std::optional<bool> keep_accents;  // of AlbertTokenizer
   NamedSpecials specials;
   std::vector<text::AddedToken> added;  // "added_tokens_decoder"
 };

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "onebit/data/tokenizer_files/class_rules.h"
 #include "onebit/data/tokenizer_files/tokenizer_config.h"
 #include "onebit/data/tokenizer_files/tokenizer_json.h"
 #include "onebit/ground/base/file.h"
@@ -64,38 +65,41 @@ NamedSpecials merged(NamedSpecials specials, const NamedSpecials& further, const
 class AddedTokens {
  public:
   void add(const AddedToken& token, const std::string& place) {
-    const auto [found, is_new] = tokens_.emplace(token.content, token);
-    AddedToken& known = found->second;
+    const auto [found, is_new] = tokens_.emplace(token.content, Placed{token, place});
+    AddedToken& known = found->second.token;
     require(known.id == token.id,
-            "{}: the id of the added token {} is {}, in another place {}; "
-            "make them agree",
-            place, quote(token.content), token.id, known.id);
+            "{}: the id of the added token {} is {}, in {} it is {}; make them agree", place,
+            quote(token.content), token.id, found->second.place, known.id);
     AddedToken same = token;
     same.special = known.special;
     require(same == known,
             "{}: the added token {} has other settings (single_word, lstrip, rstrip, normalized) "
-            "than in another place; make them agree",
-            place, quote(token.content));
+            "than in {}; make them agree",
+            place, quote(token.content), found->second.place);
     known.special = known.special || token.special;
   }
   bool contains(const std::string& content) const { return tokens_.contains(content); }
   // Adds a token of added_tokens.json, which has no settings.
   void add_bare(const AddedToken& token, const std::string& place) {
     const auto found = tokens_.find(token.content);
-    AddedToken full = found == tokens_.end() ? token : found->second;
+    AddedToken full = found == tokens_.end() ? token : found->second.token;
     full.id = token.id;
     add(full, place);
   }
   std::vector<AddedToken> by_id() const {
     std::vector<AddedToken> list;
-    for (const auto& [content, token] : tokens_) list.push_back(token);
+    for (const auto& [content, placed] : tokens_) list.push_back(placed.token);
     std::stable_sort(list.begin(), list.end(),
                      [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
     return list;
   }
 
  private:
-  std::map<std::string, AddedToken> tokens_;
+  struct Placed {
+    AddedToken token;
+    std::string place;  // the file that was read first
+  };
+  std::map<std::string, Placed> tokens_;
 };
 
 // {"[ENT]": 30522}
@@ -180,19 +184,6 @@ std::vector<std::string> same_vocabulary(std::vector<std::string> lines, const P
   return lines;
 }
 
-// transformers' BERT classes take strip_accents from tokenizer_config.json alone, where nothing
-// means "as do_lower_case". Programs that read tokenizer.json alone would find other accents.
-void check_accents(const TokenizerConfigMembers& members, const TokenizerJson& json,
-                   const Path& config) {
-  if (!members.is_bert || members.strip_accents || !json.strip_accents) return;
-  require(
-      *json.strip_accents == json.lower_case,
-      "{}: has no strip_accents, so that accents are {} in transformers, and tokenizer.json has "
-      "strip_accents {}; write the key into {}",
-      config.string(), json.lower_case ? "stripped" : "kept", *json.strip_accents,
-      kTokenizerConfigJson);
-}
-
 std::optional<TokenizerConfigFile> config_of(const std::optional<TokenizerConfigMembers>& members,
                                              const std::optional<TokenizerJson>& json,
                                              const Sources& sources) {
@@ -211,12 +202,12 @@ std::optional<TokenizerConfigFile> config_of(const std::optional<TokenizerConfig
     config.tokenize_chinese_chars = json->handle_chinese_chars;
   }
   if (members) {
+    if (json) check_word_piece_rules(*members, *json, sources.config->string());
     const bool lower_case = members->lower_case.value_or(config.lower_case);
     require(!json || lower_case == json->lower_case,
             "{}: has do_lower_case {}, tokenizer.json has lowercase {}; correct one of them",
             sources.config->string(), lower_case, json && json->lower_case);
     config.lower_case = lower_case;
-    if (json) check_accents(*members, *json, *sources.config);
     if (members->strip_accents) config.strip_accents = members->strip_accents;
     config.tokenize_chinese_chars =
         config.tokenize_chinese_chars && members->tokenize_chinese_chars.value_or(true);
@@ -296,7 +287,7 @@ void keep_files(const Sources& sources, std::string combined, text::PipelineRule
 TokenizerFiles read_sources(const Sources& sources) {
   std::optional<TokenizerConfigMembers> members;
   std::optional<TokenizerJson> json;
-  NamedSpecials specials;
+  NamedSpecials specials, of_map;
   AddedTokens added;
   TokenizerFiles files;
   if (sources.config) {
@@ -306,16 +297,14 @@ TokenizerFiles read_sources(const Sources& sources) {
     for (const AddedToken& token : members->added) added.add(token, sources.config->string());
   }
   if (sources.specials) {
-    specials =
-        merged(std::move(specials),
-               parse_special_tokens_map(read_json(*sources.specials), sources.specials->string()),
-               *sources.specials);
+    of_map = parse_special_tokens_map(read_json(*sources.specials), sources.specials->string());
+    specials = merged(std::move(specials), of_map, *sources.specials);
   }
   files.vocabulary.names = names_of(specials);
   if (sources.combined) {
     const std::string place = sources.combined->string();
     std::string text = read_regular_file(*sources.combined, kMaxJsonBytes);
-    json = parse_tokenizer_json(parse_json(text, place), place);
+    json = parse_tokenizer_json(with_class_rules(parse_json(text, place), members, place), place);
     if (json->pipeline) {
       check_pipeline_class(members, *json, *sources.combined);
       keep_files(sources, std::move(text), *json->pipeline);
@@ -344,10 +333,10 @@ TokenizerFiles read_sources(const Sources& sources) {
                                                 *sources.vocabulary, *json, *sources.combined);
     }
   }
-  const Path& place = sources.vocabulary ? *sources.vocabulary : *sources.combined;
   if (sources.added) read_bare_tokens(*sources.added, specials, added);
-  add_specials(specials, special_ids(specials, files.vocabulary),
-               sources.config.value_or(sources.specials.value_or(place)).string(), added);
+  const text::TokenIds ids = special_ids(specials, files.vocabulary);
+  if (members) add_specials(members->specials, ids, sources.config->string(), added);
+  if (sources.specials) add_specials(of_map, ids, sources.specials->string(), added);
   files.vocabulary.added = added.by_id();
   files.config = config_of(members, json, sources);
   return files;

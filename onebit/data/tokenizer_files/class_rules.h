@@ -1,0 +1,25 @@
+// What the classes of transformers 5 make of a tokenizer.json. Those with rules of their own take
+// the vocabulary from it, and build the normaliser and the pre-tokeniser from
+// tokenizer_config.json.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "onebit/data/tokenizer_files/tokenizer_config.h"
+#include "onebit/data/tokenizer_files/tokenizer_json.h"
+#include "onebit/ground/base/json_fwd.h"
+
+namespace onebit::formats {
+
+// The content of a tokenizer.json at `place`, with "normalizer" and "pre_tokenizer" of the class if
+// it has byte pairs or a unigram model. What differs from the file's is logged. Models of some
+// types are read without their class.
+Json with_class_rules(Json tokenizer, const std::optional<TokenizerConfigMembers>& members,
+                      const std::string& place);
+
+// Error: a class of WordPiece lower-cases or strips accents by default where the file does not.
+void check_word_piece_rules(const TokenizerConfigMembers& members, const TokenizerJson& json,
+                            const std::string& config_place);
+
+}  // namespace onebit::formats

@@ -1,0 +1,120 @@
+#include "onebit/data/tokenizer_files/class_rules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "onebit/ground/base/json.h"
+#include "tests/base/message_of.h"
+#include "tests/base/text_files.h"
+
+namespace onebit::formats {
+namespace {
+
+using ::testing::HasSubstr;
+
+Json made(const std::string& model, TokenizerConfigMembers members, const std::string& place,
+          const char* normalizer = R"({"type": "NFC"})",
+          const char* pre_tokenizer = R"({"type": "ByteLevel", "add_prefix_space": true})") {
+  Json file = {{"normalizer", parse_json(normalizer, "n")},
+               {"pre_tokenizer", parse_json(pre_tokenizer, "p")},
+               {"model", {{"type", model}}}};
+  return with_class_rules(std::move(file), std::move(members), place);
+}
+
+std::string text_of(const Json& file) {
+  return json_text(file.at("normalizer")) + json_text(file.at("pre_tokenizer"));
+}
+
+constexpr const char* kQuotes = R"({"type":"Replace","pattern":{"String":"``"},"content":"\""},)"
+                                R"({"type":"Replace","pattern":{"String":"''"},"content":"\""})";
+constexpr const char* kWords =
+    R"({"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},{"type":"Metaspace",)"
+    R"("replacement":"▁","prepend_scheme":"always","split":true}]})";
+
+// As transformers 5.24 has them in backend_tokenizer.to_str().
+TEST(ClassRules, AreThoseOfTransformers) {
+  EXPECT_EQ(text_of(made("Unigram", {.tokenizer_class = "AlbertTokenizer"}, "f")),
+            std::string(R"({"type":"Sequence","normalizers":[)") + kQuotes +
+                R"(,{"type":"NFKD"},{"type":"StripAccents"},{"type":"Lowercase"}]})" + kWords);
+  TokenizerConfigMembers plain = {.tokenizer_class = "AlbertTokenizerFast"};
+  plain.keep_accents = true;
+  plain.lower_case = false;
+  EXPECT_EQ(text_of(made("Unigram", plain, "f")),
+            std::string(R"({"type":"Sequence","normalizers":[)") + kQuotes + "]}" + kWords);
+  for (const char* name : {"XLMRobertaTokenizerFast", "CamembertTokenizer"}) {
+    EXPECT_EQ(text_of(made("Unigram", {.tokenizer_class = name}, "f")),
+              std::string("null") + kWords)
+        << name;
+  }
+  for (const char* name : {"RobertaTokenizer", "GPT2TokenizerFast", "LongformerTokenizer"}) {
+    EXPECT_EQ(text_of(made("BPE", {.tokenizer_class = name}, "f")),
+              R"(null{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,)"
+              R"("use_regex":true})")
+        << name;
+  }
+  EXPECT_EQ(text_of(made("BPE", {.tokenizer_class = "GemmaTokenizer"}, "f")),
+            R"({"type":"Replace","pattern":{"String":" "},"content":"▁"})"
+            R"({"type":"Split","pattern":{"String":" "},"behavior":"MergedWithPrevious",)"
+            R"("invert":false})");
+}
+
+TEST(ClassRules, ThePrefixSpaceIsThatOfTheConfig) {
+  TokenizerConfigMembers members = {.tokenizer_class = "RobertaTokenizer"};
+  members.add_prefix_space = true;
+  EXPECT_EQ(made("BPE", members, "f").at("pre_tokenizer").at("add_prefix_space"), true);
+  members = {.tokenizer_class = "XLMRobertaTokenizer"};
+  members.add_prefix_space = false;
+  EXPECT_EQ(
+      made("Unigram", members, "f").at("pre_tokenizer").at("pretokenizers")[1].at("prepend_scheme"),
+      "never");
+}
+
+// The compiled map is the only part of the file's normalizer that a class takes over.
+TEST(ClassRules, ACompiledMapIsKept) {
+  const Json file = made("Unigram", {.tokenizer_class = "XLMRobertaTokenizer"}, "f",
+                         R"({"type": "Sequence", "normalizers": [{"type": "NFKC"},
+                             {"type": "Precompiled", "precompiled_charsmap": "AAAA"}]})");
+  EXPECT_EQ(json_text(file.at("normalizer")),
+            R"({"type":"Sequence","normalizers":[{"type":"Precompiled","precompiled_charsmap":)"
+            R"("AAAA"}]})");
+}
+
+TEST(ClassRules, TheSameRulesInOlderWordsStay) {
+  const char* older = R"({"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"},
+      {"type": "Metaspace", "replacement": "▁", "str_rep": "▁", "add_prefix_space": true}]})";
+  const Json file = made("Unigram", {.tokenizer_class = "XLMRobertaTokenizer"}, "f", "null", older);
+  EXPECT_EQ(file.at("pre_tokenizer"), parse_json(older, "p"));
+}
+
+TEST(ClassRules, OtherClassesHaveNone) {
+  const std::string own = R"({"type":"NFC"}{"type":"ByteLevel","add_prefix_space":true})";
+  EXPECT_EQ(text_of(made("BPE", {.tokenizer_class = "PreTrainedTokenizerFast"}, "f")), own);
+  // transformers would not load byte pairs with that class.
+  EXPECT_EQ(text_of(made("BPE", {.tokenizer_class = "AlbertTokenizer"}, "f")), own);
+  // For these models it takes the file alone.
+  const TextFiles files;
+  const Path config = files.write("config.json", R"({"model_type": "modernbert"})");
+  const std::string place = (config.parent_path() / "tokenizer.json").string();
+  EXPECT_EQ(text_of(made("BPE", {.tokenizer_class = "RobertaTokenizer"}, place)), own);
+}
+
+TEST(ClassRules, WordPieceIsLowerCasedUnlessTheConfigSaysNo) {
+  const auto checked = [](const char* name, bool is_bert, TokenizerJson json) {
+    TokenizerConfigMembers members = {.tokenizer_class = name};
+    members.is_bert = is_bert;
+    return message_of([&] { check_word_piece_rules(members, json, "c.json"); });
+  };
+  const TokenizerJson cased = {.lower_case = false};
+  EXPECT_THAT(checked("BertTokenizer", true, cased),
+              HasSubstr("c.json: has no do_lower_case, so that text is lower-cased in "
+                        "transformers, and tokenizer.json has lowercase false"));
+  EXPECT_THAT(checked("MPNetTokenizer", false, cased), HasSubstr("has no do_lower_case"));
+  EXPECT_EQ(checked("ConvBertTokenizer", true, cased), "(no error)");
+  EXPECT_EQ(checked("PreTrainedTokenizerFast", false, cased), "(no error)");
+  TokenizerJson accents;
+  accents.strip_accents = false;
+  EXPECT_THAT(checked("MPNetTokenizerFast", false, accents), HasSubstr("has no strip_accents"));
+}
+
+}  // namespace
+}  // namespace onebit::formats
