@@ -101,6 +101,15 @@ TEST(ScoreActivation, IsThatOfTheCrossEncoder) {
               HasSubstr("key `sbert_ce_default_activation_function` is \"mine.Act\""));
   EXPECT_THAT(message_of([&] { activation("{}", own("3"), 1); }),
               HasSubstr("own.json: key `activation_fn` is 3"));
+  const auto prompted = [](const std::string& name) {
+    return R"({"model_type": "CrossEncoder", "prompts": {"query": "Q: ", "plain": ""}, )"
+           R"("default_prompt_name": )" +
+           name + "}";
+  };
+  EXPECT_EQ(activation("{}", prompted("null"), 1), kSigmoid);
+  EXPECT_EQ(activation("{}", prompted(R"("plain")"), 1), kSigmoid);
+  EXPECT_THAT(message_of([&] { activation("{}", prompted(R"("query")"), 1); }),
+              HasSubstr("own.json: key `default_prompt_name` is \"query\""));
 }
 
 }  // namespace

@@ -108,6 +108,11 @@ TEST(HuggingFaceFolder, WhatIsMissingIsNamed) {
   put(folder / "vocab.txt", "0\n1\n2\n3\n4\n5\n6\n");
   EXPECT_THAT(message_of([&] { read_hugging_face_folder(folder.path()); }),
               HasSubstr("7 tokens, config.json has vocab_size 6"));
+  put(folder / "vocab.txt", "0\n1\n2\n3\n4\n5\n");
+  put(folder / "added_tokens.json", R"({"<e>": 6})");
+  EXPECT_THAT(message_of([&] { read_hugging_face_folder(folder.path()); }),
+              HasSubstr("the added token \"<e>\" has the id 6, and the model has no row for it "
+                        "(vocab_size is 6)"));
 }
 
 TEST(HuggingFaceFolder, ACrossEncodersActivationIsKept) {
@@ -124,6 +129,10 @@ TEST(HuggingFaceFolder, ACrossEncodersActivationIsKept) {
   }
   put(folder / "config_sentence_transformers.json",
       R"({"model_type": "CrossEncoder", "activation_fn": "torch.nn.Sigmoid"})");
+  // sentence-transformers 6.2 reads that file only where there is a list of modules.
+  EXPECT_EQ(score_activation_beside(folder / "config.json", content.config.architecture, 1),
+            ScoreActivation::kIdentity);
+  put(folder / "modules.json", "[]");
   EXPECT_EQ(score_activation_beside(folder / "config.json", content.config.architecture, 1),
             ScoreActivation::kSigmoid);
 }

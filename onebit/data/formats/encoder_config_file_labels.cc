@@ -119,6 +119,18 @@ std::optional<ScoreActivation> activation_at(JsonReader& reader, const char* key
       reader.place(key), json_text(given));
 }
 
+// A CrossEncoder puts its default prompt before its texts.
+void refuse_prompt(JsonReader& members) {
+  const std::string name = members.text("default_prompt_name", "");
+  const Json& prompts = members.raw("prompts");
+  const Json prompt = prompts.is_object() ? prompts.value(name, Json(name)) : Json(name);
+  require(
+      name.empty() || prompt.is_null() || prompt == Json(std::string()),
+      "{} is {}: sentence-transformers puts that prompt before the texts of a CrossEncoder, and "
+      "onebit does not; put it into the texts and remove the key",
+      members.place("default_prompt_name"), quote(name));
+}
+
 }  // namespace
 
 std::optional<ScoreActivation> read_score_activation(const Json& config, const std::string& place,
@@ -132,6 +144,7 @@ std::optional<ScoreActivation> read_score_activation(const Json& config, const s
   if (is_own) {
     JsonReader members(own, own_place, "");
     found = activation_at(members, kActivation);
+    refuse_prompt(members);
   }
   if (!found && has_section) {
     JsonReader section = reader.object(kSection);

@@ -36,10 +36,22 @@ std::vector<TextFile> descriptions_of(const HuggingFaceFolder& content) {
 }
 
 // The number of ids of the model and of added tokens.
-int64_t ids_of(const text::VocabularyParts& vocabulary) {
-  auto ids = static_cast<int64_t>(vocabulary.tokens.size());
-  for (const text::AddedToken& token : vocabulary.added) ids = std::max(ids, int64_t{token.id} + 1);
-  return ids;
+// transformers fails at the first text with a token that has no row, which may be long after the
+// start.
+void require_rows(const HuggingFaceFolder& content, const Path& folder) {
+  const int64_t rows = content.config.vocab_size;
+  const auto tokens = static_cast<int64_t>(content.vocabulary.tokens.size());
+  require(tokens <= rows,
+          "{}: the vocabulary has {} tokens, config.json has vocab_size {}; they belong to "
+          "different models",
+          folder.string(), tokens, rows);
+  for (const text::AddedToken& token : content.vocabulary.added) {
+    require(token.id < rows,
+            "{}: the added token {} has the id {}, and the model has no row for it (vocab_size is "
+            "{}); remove the token from the tokenizer's files, or give the model its rows in "
+            "transformers: model.resize_token_embeddings(len(tokenizer))",
+            folder.string(), quote(token.content), token.id, rows);
+  }
 }
 
 // Empty: no token has the id.
@@ -152,11 +164,7 @@ HuggingFaceFolder read_hugging_face_folder(const Path& folder) {
   TokenizerFiles tokenizer = read_tokenizer(folder);
   content.vocabulary = std::move(tokenizer.vocabulary);
   content.tokenizer = tokenizer.config;
-  const int64_t ids = ids_of(content.vocabulary);
-  require(ids <= content.config.vocab_size,
-          "{}: the vocabulary has {} tokens, config.json has vocab_size {}; they belong to "
-          "different models",
-          folder.string(), ids, content.config.vocab_size);
+  require_rows(content, folder);
   require_counted_tokens(content.config, content.vocabulary, config);
   return content;
 }
@@ -166,9 +174,13 @@ std::optional<ScoreActivation> score_activation_beside(const Path& config,
                                                        size_t outputs) {
   if (head_class_of(architecture) != HeadClass::kSequence) return std::nullopt;
   const Path own = config.parent_path() / kCrossEncoderConfig;
-  return read_score_activation(read_json(config, kMaxConfigBytes), config.string(),
-                               std::filesystem::exists(own) ? read_json(own) : Json(), own.string(),
-                               outputs);
+  Json members = std::filesystem::exists(own) ? read_json(own) : Json();
+  // sentence-transformers reads the file only beside the list of modules.
+  if (members.is_object() && !std::filesystem::exists(config.parent_path() / "modules.json")) {
+    members = {{"model_type", members.value("model_type", Json())}};
+  }
+  return read_score_activation(read_json(config, kMaxConfigBytes), config.string(), members,
+                               own.string(), outputs);
 }
 
 void require_counted_tokens(const EncoderConfigFile& config,
