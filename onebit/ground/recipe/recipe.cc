@@ -10,31 +10,16 @@
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/printable.h"
+#include "onebit/ground/recipe/recipe_words.h"
 
 namespace onebit {
 
 namespace {
 
-// The offset of the line end, or the end of a comment of the kind that parse_json() skips.
-size_t end_of_comment(std::string_view text, size_t begin) {
-  const bool is_block = text.substr(begin).starts_with("/*");
-  const size_t end = is_block ? text.find("*/", begin + 2) : text.find('\n', begin);
-  return end == std::string_view::npos ? text.size() : end + (is_block ? 2 : 0);
-}
-
-constexpr size_t kShown = 60;  // bytes of a word
-
-bool is_of_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '+' ||
-         c == '.';
-}
-
 // Numbers, true, false and null are JSON, and so are NaN and Infinity to programs that write them.
 bool is_json_word(std::string_view word) {
-  const bool is_number = std::isdigit(static_cast<unsigned char>(word.front())) != 0 ||
-                         (word.front() == '-' && word.size() > 1);
-  return is_number || word == "true" || word == "false" || word == "null" || word == "NaN" ||
-         word == "Infinity";
+  return is_number_word(word) || word == "-Infinity" || word == "true" || word == "false" ||
+         word == "null" || word == "NaN" || word == "Infinity";
 }
 
 }  // namespace
@@ -44,7 +29,7 @@ std::string without_hjson(std::string text) {
   for (size_t at = 0; at < text.size();) {
     const char here = text[at];
     if (here == '#' || (here == '/' && at + 1 < text.size())) {
-      const size_t end = end_of_comment(text, at);
+      const size_t end = comment_end(text, at);
       if (here == '#')
         std::fill(text.begin() + static_cast<ptrdiff_t>(at),
                   text.begin() + static_cast<ptrdiff_t>(end), ' ');
@@ -67,7 +52,7 @@ std::string hjson_in(const std::string& text) {
   for (size_t at = 0; at < text.size();) {
     const char here = text[at];
     if (here == '/' && at + 1 < text.size()) {
-      at = end_of_comment(text, at);
+      at = comment_end(text, at);
       continue;
     }
     if (here == '\'') return "a text in single quotes";
@@ -75,12 +60,13 @@ std::string hjson_in(const std::string& text) {
     const bool is_word = is_of_word(here), is_text = here == '"';
     while (is_word && at < text.size() && is_of_word(text[at])) ++at;
     if (is_word && !is_json_word(std::string_view(text).substr(begin, at - begin))) {
-      return "the word \"" + text.substr(begin, std::min(at - begin, kShown)) + "\" without quotes";
+      return "the word \"" + text.substr(begin, std::min(at - begin, kShownOfWord)) +
+             "\" without quotes";
     }
     if (is_text) at = end_of_string(text, at);
     if (after_value && (is_word || is_text || here == '{' || here == '[')) {
       const size_t size = std::max<size_t>(at - begin, 1);
-      return "no comma before " + (size <= kShown ? text.substr(begin, size) : "a text");
+      return "no comma before " + (size <= kShownOfWord ? text.substr(begin, size) : "a text");
     }
     if (!is_word && !is_text) ++at;
     if (std::isspace(static_cast<unsigned char>(here)) != 0) continue;
@@ -99,6 +85,9 @@ Json read_recipe(const Path& path) {
   try {
     return parse_json(text, path.string());
   } catch (const Error& error) {
+    if (const std::string number = foreign_number_in(text); !number.empty()) {
+      fail("{}. {}", error.what(), number);
+    }
     const std::string found = hjson_in(text);
     if (found.empty()) throw;
     fail(
