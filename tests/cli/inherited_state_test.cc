@@ -27,7 +27,11 @@ TEST(StandardStreams, OutputThatCannotBeWrittenEndsWithOne) {
     for (const char* redirection : {">/dev/full", ">&-"}) {
       const Outcome outcome = run_redirected(arguments, redirection);
       EXPECT_EQ(outcome.status, 1) << arguments << redirection << outcome.output;
-      EXPECT_TRUE(contains(outcome.output, "error: standard output cannot be written"))
+      EXPECT_TRUE(contains(outcome.output, "error: standard output cannot be written: "))
+          << arguments << redirection << outcome.output;
+      EXPECT_TRUE(contains(outcome.output, std::string_view(redirection) == ">&-"
+                                               ? "Bad file descriptor"
+                                               : "No space left on device"))
           << arguments << redirection << outcome.output;
     }
   }
@@ -38,6 +42,11 @@ TEST(StandardStreams, AClosedInputIsNotAnEmptyOne) {
   write_file_atomically(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
   const std::string tokenize = fmt::format("tokenize --vocab {}", (folder / "vocab.txt").string());
   EXPECT_EQ(run(tokenize).status, 0);
+  const Outcome full = run_redirected(tokenize + " " ONEBIT_SOURCE_DIR "/README.md", ">/dev/full");
+  EXPECT_EQ(full.status, 1);
+  EXPECT_TRUE(contains(full.output, "error: standard output cannot be written: the tokens of "))
+      << full.output;
+  EXPECT_TRUE(contains(full.output, "No space left on device")) << full.output;
   const Outcome closed = run_redirected(tokenize, "<&-");
   EXPECT_EQ(closed.status, 1);
   EXPECT_TRUE(contains(closed.output, "standard input: cannot be read")) << closed.output;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <string>
+#include <system_error>
 
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/log.h"
@@ -58,8 +59,22 @@ void open_missing_streams() {
   }
 }
 
+namespace {
+
 bool output_has_failed() {
   return std::ferror(stdout) != 0;
+}
+
+// Of the write that failed. 0: not known.
+int output_error = 0;
+
+}  // namespace
+
+bool repeats_output_failure(const std::exception& failure) {
+  if (!output_has_failed()) return false;
+  const auto* of_system = dynamic_cast<const std::system_error*>(&failure);
+  if (of_system != nullptr) output_error = of_system->code().value();
+  return true;
 }
 
 int status_with_output(int status) {
@@ -72,7 +87,8 @@ int status_with_output(int status) {
     if (copy >= 0) written = ::close(copy);
   }
   if (!written.failed() && !failed_before) return status;
-  const std::string reason = written.failed() ? ": " + reason_of(written.error()) : "";
+  if (written.failed()) output_error = written.error();
+  const std::string reason = output_error != 0 ? ": " + reason_of(output_error) : "";
   log_error("standard output cannot be written{}", reason);
   return status == commands::kSuccess ? commands::kFailure : status;
 }

@@ -2,6 +2,8 @@
 // its start to its exit status.
 #pragma once
 
+#include <exception>
+
 namespace onebit::cli {
 
 // What the program was started to do on a signal, whatever its libraries think of it.
@@ -23,7 +25,8 @@ void open_missing_streams();
 // kFailure instead of kSuccess if any of the output could not be written (a full disk).
 int status_with_output(int status);
 
-// Whether an exception only repeats that standard output cannot be written.
-bool output_has_failed();
+// Whether an exception only repeats that standard output cannot be written. status_with_output()
+// then reports it, with its reason.
+bool repeats_output_failure(const std::exception& failure);
 
 }  // namespace onebit::cli

@@ -35,7 +35,7 @@ void limit_spinning(char** argv) {
 
 void report_failure(const std::exception& failure) {
   // Printing throws as well: what is reported is that the output cannot be written.
-  if (onebit::cli::output_has_failed()) return;
+  if (onebit::cli::repeats_output_failure(failure)) return;
   const std::string text = onebit::failure_text(failure);
   onebit::log_error("{}", text);
   // A PeerError repeats the failure of another rank, which reports it itself.

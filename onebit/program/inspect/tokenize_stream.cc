@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <iterator>
 #include <string_view>
@@ -88,6 +89,13 @@ class LineWriter {
   std::vector<text::ExplainedWord> words_;
 };
 
+void require_written(const std::ostream& out, const std::string& source) {
+  if (out.good()) return;
+  const int error = errno;
+  fail("standard output cannot be written: the tokens of {}{}", source,
+       error == 0 ? "" : ": " + reason_of(error));
+}
+
 }  // namespace
 
 void tokenize_stream(std::istream& in, std::ostream& out, text::Tokenizer& tokenizer,
@@ -100,11 +108,11 @@ void tokenize_stream(std::istream& in, std::ostream& out, text::Tokenizer& token
             number, bad.value_or(0));
     const std::string_view text = writer.write(line);
     out.write(text.data(), static_cast<std::streamsize>(text.size()));
-    require(out.good(), "cannot write the tokens of {}, line {}", source, number);
+    require_written(out, fmt::format("{}, line {}", source, number));
   }
   require(!in.bad(), "{}: cannot be read to its end", source);
   out.flush();
-  require(out.good(), "cannot write the tokens of {}", source);
+  require_written(out, source);
 }
 
 }  // namespace onebit::inspect

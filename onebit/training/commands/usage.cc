@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include <chrono>
+#include <sstream>
 #include <thread>
 
 #include "onebit/exchange/transport/world.h"
@@ -144,7 +145,13 @@ void require_values(const CLI::App& program) {
 
 int end_of_parsing(const CLI::App& program, const std::exception& error) {
   const auto* help = dynamic_cast<const CLI::Success*>(&error);  // or the version
-  if (help != nullptr && !asks_about_no_command(program, error)) return program.exit(*help);
+  if (help != nullptr && !asks_about_no_command(program, error)) {
+    // The library's own printing does not say why it failed.
+    std::ostringstream text;
+    const int status = program.exit(*help, text, text);
+    fmt::print("{}", text.str());
+    return status;
+  }
   if (launched_above_rank_zero()) {
     std::this_thread::sleep_for(kTimeForRankZero);
     return kUsageError;
