@@ -142,9 +142,25 @@ TEST(Dataset, ErrorsNameThePlaceInTheFile) {
     start = same;
     EXPECT_EQ(error_of(file), "(no error)");
   }
-  start = "x";
-  EXPECT_NE(error_of(file).find("data[0].paragraphs[0].qas[0].answers[0].answer_start: a whole"),
-            std::string::npos);
+  for (const auto& [wrong, shown] : {std::pair<Json, std::string>("3", "\"3\""),
+                                     {1e30, "1e+30"},
+                                     {1.5, "1.5"},
+                                     {-1, "-1"},
+                                     {Json(), "null"},
+                                     {true, "true"},
+                                     {uint64_t{1} << 63, "9223372036854775808"}}) {
+    start = wrong;
+    const std::string message = error_of(file);
+    EXPECT_NE(message.find("f.json: data[0].paragraphs[0].qas[0].answers[0].answer_start: of the "
+                           "question \"a\", a whole number was expected"),
+              std::string::npos)
+        << message;
+    EXPECT_NE(message.find("got " + shown), std::string::npos) << message;
+  }
+  // Nothing is looked for where there is no answer.
+  file["data"][0]["paragraphs"][0]["qas"][0]["is_impossible"] = true;
+  start = -1;
+  EXPECT_EQ(error_of(file), "(no error)");
   EXPECT_NE(error_of(file_of(kContext, {question("a", {})})).find("no question that can be used"),
             std::string::npos);
 }

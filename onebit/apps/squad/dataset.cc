@@ -66,16 +66,16 @@ class Place {
             path_, json_text(value_));
     return json_text(value_);
   }
-  int64_t integer() const {
+  // The place of an answer of the question `id` in its context, in characters.
+  int64_t offset(const std::string& id) const {
+    constexpr double kLimit = 9e15;  // beyond every text, and exact
     // Some writers write 16 as 16.0.
-    const bool whole =
-        value_.is_number_float() && std::floor(value_.get<double>()) == value_.get<double>();
-    require(value_.is_number_integer() || whole, "{}: a whole number was expected, got {}", path_,
-            shown(value_));
-    constexpr double kLimit = 9e18;  // beyond every text, within the type's range
-    const double size = value_.get<double>();
-    if (std::abs(size) > kLimit) return static_cast<int64_t>(std::copysign(kLimit, size));
-    return whole ? static_cast<int64_t>(size) : value_.get<int64_t>();
+    const double number = value_.is_number() ? value_.get<double>() : -1;
+    require(number >= 0 && number < kLimit && std::floor(number) == number,
+            "{}: of the question \"{}\", a whole number was expected, the character at which the "
+            "answer begins, counted from 0, got {}",
+            path_, id, shown(value_));
+    return static_cast<int64_t>(number);
   }
   bool boolean() const {
     // Tables write 0 and 1, or the words as a text, in Python's spelling for example.
@@ -214,7 +214,9 @@ class Reader {
     if (answers.value().is_object()) return read_answer_lists(answers, question);
     answers.for_each([&](const Place& answer) {
       Answer read{.text = answer.member("text").text()};
-      if (use_ == Use::kTrain) read.start = answer.member("answer_start").integer();
+      // Some writers give a question without an answer the place -1.
+      if (use_ == Use::kTrain && !question.impossible)
+        read.start = answer.member("answer_start").offset(question.id);
       question.answers.push_back(read);
     });
   }
@@ -225,14 +227,14 @@ class Reader {
     answers.member("text").for_each(
         [&](const Place& text) { question.answers.push_back({.text = text.text()}); });
     question.impossible = question.impossible || question.answers.empty();
-    if (use_ != Use::kTrain) return;
+    if (use_ != Use::kTrain || question.impossible) return;
     const Place starts = answers.member("answer_start");
     require(starts.value().is_array() && starts.size() == question.answers.size(),
             "{}: {} was expected, one for each text, got {}", starts.path(),
             fmt::format("a list of {} numbers", question.answers.size()),
             starts.value().is_array() ? std::to_string(starts.size()) : "none");
     for (size_t i = 0; i < starts.size(); ++i) {
-      question.answers[i].start = starts.element(i).integer();
+      question.answers[i].start = starts.element(i).offset(question.id);
     }
   }
 
