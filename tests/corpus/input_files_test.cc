@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
@@ -41,6 +42,37 @@ TEST_F(InputFilesTest, FindsTextInFoldersInOrder) {
                                           "d.txt.zst", "e.jsonl.bz2"));
   EXPECT_TRUE(found.files.back().jsonl);
   EXPECT_THAT(found.ignored, testing::ElementsAre(HasSubstr("image.png")));
+}
+
+// A link to a folder may lead back, and a pipe may never end.
+TEST_F(InputFilesTest, CountsWhatIsNoFile) {
+  namespace fs = std::filesystem;
+  write("in/a.txt", "a\n");
+  write("elsewhere/b.txt", "b\n");
+  fs::create_symlink(folder_ / "elsewhere", folder_ / "in/linked");
+  fs::create_symlink(folder_ / "in", folder_ / "in/loop");
+  fs::create_symlink(folder_ / "elsewhere/b.txt", folder_ / "in/b.txt");
+  fs::create_symlink("nowhere", folder_ / "in/dangling.txt");
+  fs::create_symlink("self.txt", folder_ / "in/self.txt");
+  fs::create_symlink("nowhere", folder_ / "in/.hidden");
+  ASSERT_EQ(::mkfifo((folder_ / "in/pipe.txt").c_str(), 0600), 0);
+  const InputFiles found = find_input_files({folder_ / "in"});
+  ASSERT_EQ(found.files.size(), 2u);
+  EXPECT_THAT(found.files[1].name, HasSubstr("in/b.txt")) << "a link to a file is one";
+  EXPECT_THAT(
+      found.no_files,
+      testing::ElementsAre(AllOf(HasSubstr("dangling.txt"), HasSubstr("a link to no file")),
+                           AllOf(HasSubstr("linked"), HasSubstr("a link to a folder")),
+                           AllOf(HasSubstr("loop"), HasSubstr("a link to a folder")),
+                           AllOf(HasSubstr("pipe.txt"), HasSubstr("neither a file nor a folder")),
+                           AllOf(HasSubstr("self.txt"), HasSubstr("a link to no file"))));
+  EXPECT_THAT(notes_of(found),
+              testing::ElementsAre(AllOf(HasSubstr("5 entries of folders are not read"),
+                                         HasSubstr("dangling.txt"))));
+  fs::create_directory(folder_ / "links");
+  fs::create_symlink(folder_ / "in", folder_ / "links/in");
+  EXPECT_THAT(message_of([&] { find_input_files({folder_ / "links"}); }),
+              AllOf(HasSubstr("contains no .txt"), HasSubstr("links/in (a link to a folder")));
 }
 
 TEST_F(InputFilesTest, RefusesArchivesWithAdvice) {

@@ -4,16 +4,20 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <memory>
 
 #include "onebit/data/text/vocabulary.h"
+#include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 
 namespace onebit::search {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 // Every letter and every digit is a token.
 text::Tokenizer letters() {
@@ -87,6 +91,32 @@ TEST_F(PassageReaderTest, BadRecordsAreLeftOutOnRequest) {
   while (lenient.next(passage)) ++passages;
   EXPECT_EQ(passages, 2);
   EXPECT_EQ(lenient.left_out().count(), 1);
+}
+
+// The work on what comes before it would be lost.
+TEST_F(PassageReaderTest, AFaultIsFoundByALookAtTheFiles) {
+  using corpus::LeftOut;
+  const auto problem_of = [&](const char* name, const std::string& text, LeftOut left_out) {
+    write_file_atomically(folder_ / "in" / name, text);
+    const auto files = corpus::find_input_files({folder_ / "in"}).files;
+    const std::string problem =
+        message_of([&] { check_inputs(files, corpus::TextFormat::kAuto, left_out); });
+    std::filesystem::remove(folder_ / "in" / name);
+    return problem;
+  };
+  std::filesystem::create_directory(folder_ / "in");
+  write_file_atomically(folder_ / "in/a.txt", "ab\n");
+  EXPECT_EQ(problem_of("b.txt", "cd\n", LeftOut::kMissing), "(no error)");
+  EXPECT_THAT(problem_of("z.txt", "caf\xe9\n", LeftOut::kBad),
+              AllOf(HasSubstr("z.txt: byte 3"), HasSubstr("not UTF-8")));
+  const std::string broken = "{\"text\": \"ab\"}\n{\"text\": 5}\n";
+  EXPECT_THAT(problem_of("z.jsonl", broken, LeftOut::kMissing),
+              AllOf(HasSubstr("z.jsonl:2"), HasSubstr("--skip-bad-records")));
+  EXPECT_EQ(problem_of("z.jsonl", broken, LeftOut::kBad), "(no error)");
+  // What can be read once only is left to the reader.
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  check_inputs(corpus::find_input_files({folder_ / "pipe", "-"}).files, corpus::TextFormat::kAuto,
+               LeftOut::kMissing);
 }
 
 TEST_F(PassageReaderTest, DocumentsAreNotJoined) {

@@ -10,6 +10,7 @@
 
 #include "onebit/data/corpus/byte_stream.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/wording.h"
 
 namespace onebit::corpus {
 
@@ -45,14 +46,32 @@ InputFile input_file(const Path& path) {
   return {path, path.string(), kind_of(path) == ".jsonl", no_size ? 0 : size_bytes};
 }
 
+// Why an entry of a folder is not read, which is no folder and no file.
+std::string reason_of(const fs::directory_entry& entry) {
+  std::error_code error;
+  const bool is_folder = entry.is_directory(error);
+  if (entry.is_symlink()) {
+    return is_folder ? "a link to a folder: give it as an input of its own" : "a link to no file";
+  }
+  return "neither a file nor a folder";
+}
+
 void add_folder(const Path& folder, InputFiles& found) {
   std::vector<Path> paths;
+  const size_t no_files_before = found.no_files.size();
   std::error_code error;
   fs::recursive_directory_iterator entry(folder, error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
     const bool hidden = entry->path().filename().string().starts_with(".");
-    if (hidden && entry->is_directory()) entry.disable_recursion_pending();
-    if (!hidden && entry->is_regular_file()) paths.push_back(entry->path());
+    std::error_code no_target;  // of a link, which is an entry like others
+    const bool is_folder = entry->is_directory(no_target);
+    if (hidden) {
+      if (is_folder) entry.disable_recursion_pending();
+    } else if (entry->is_regular_file(no_target)) {
+      paths.push_back(entry->path());
+    } else if (!is_folder || entry->is_symlink()) {
+      found.no_files.push_back(fmt::format("{} ({})", entry->path().string(), reason_of(*entry)));
+    }
   }
   require(!error, "{}: cannot list the folder: {}", folder.string(), error.message());
   std::sort(paths.begin(), paths.end());
@@ -65,17 +84,36 @@ void add_folder(const Path& folder, InputFiles& found) {
       found.ignored.push_back(path.string());
     }
   }
+  std::sort(found.no_files.begin() + static_cast<ptrdiff_t>(no_files_before), found.no_files.end());
   if (found.files.size() > before) return;
   for (const Path& path : paths) {
     if (is_archive(path)) refuse_archive(path.string());
   }
   fail(
       "{}: contains no .txt, .text or .jsonl file (nor one with .gz, .xz, .zst, .bz2 or .lz4 "
-      "appended)",
-      folder.string());
+      "appended){}",
+      folder.string(),
+      found.no_files.size() > no_files_before ? "; not read: " + found.no_files[no_files_before]
+                                              : "");
 }
 
 }  // namespace
+
+std::vector<std::string> notes_of(const InputFiles& files) {
+  std::vector<std::string> notes;
+  const auto add = [&](const std::vector<std::string>& paths, const char* one, const char* several,
+                       const char* what) {
+    if (paths.empty()) return;
+    const auto count = static_cast<int64_t>(paths.size());
+    notes.push_back(fmt::format(
+        "{} {}; first: {}",
+        count == 1 ? fmt::format("1 {} is", one) : fmt::format("{} {} are", count, several), what,
+        paths.front()));
+  };
+  add(files.ignored, "file", "files", "not text and ignored");
+  add(files.no_files, "entry of a folder", "entries of folders", "not read");
+  return notes;
+}
 
 InputFiles find_input_files(const std::vector<Path>& inputs) {
   InputFiles found;
@@ -138,11 +176,11 @@ class Stream {
   int descriptor_ = STDIN_FILENO;
 };
 
+}  // namespace
+
 bool is_stream(const InputFile& file) {
   return file.path == "-" || fs::is_fifo(file.path) || fs::is_character_file(file.path);
 }
-
-}  // namespace
 
 void keep_streams(std::vector<InputFile>& files, const Path& folder) {
   const Path kept = folder / kKeptStreams;

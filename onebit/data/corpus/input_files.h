@@ -20,7 +20,14 @@ struct InputFile {
 struct InputFiles {
   std::vector<InputFile> files;
   std::vector<std::string> ignored;  // files in folders that are neither text nor JSON lines
+  // What folders contain besides folders and files, each with what it is: a link to a folder, which
+  // may lead back, a link to nothing, a pipe, which may never end.
+  std::vector<std::string> no_files;
 };
+
+// What was found and is not read, for users: a count and the first of each. Empty if there is
+// nothing.
+std::vector<std::string> notes_of(const InputFiles& files);
 
 // Accepts files as given, folders, which are searched recursively and sorted by path (.txt, .text
 // and .jsonl, also compressed: byte_stream.h, while a file given by name may have any suffix), and
@@ -30,6 +37,8 @@ InputFiles find_input_files(const std::vector<Path>& inputs);
 
 // Standard input and named pipes can be read only once, but learning a vocabulary needs the text
 // twice.
+
+bool is_stream(const InputFile& file);
 
 // Copies those among `files` to files in `folder` and replaces their entries.
 void keep_streams(std::vector<InputFile>& files, const Path& folder);

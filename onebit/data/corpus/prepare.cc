@@ -192,14 +192,7 @@ PrepareReport prepare(const PrepareOptions& given) {
   if (options.threads == 0) options.threads = available_threads();
   PrepareReport report;
   InputFiles inputs = find_input_files(options.inputs);
-  if (!inputs.ignored.empty()) {
-    report.decisions.push_back(
-        fmt::format("{} not text and ignored; first: {}",
-                    inputs.ignored.size() == 1
-                        ? "1 file is"
-                        : counted(static_cast<int64_t>(inputs.ignored.size()), "file") + " are",
-                    inputs.ignored.front()));
-  }
+  for (std::string& note : notes_of(inputs)) report.decisions.push_back(std::move(note));
   StoreWriter writer(options.output, options.overwrite);
   if (options.drop_duplicates) writer.drop_duplicates();
   if (options.vocabulary_size) keep_streams(inputs.files, writer.partial_folder());

@@ -1,6 +1,7 @@
 #include "onebit/program/search/passage_reader.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace onebit::search {
@@ -43,6 +44,20 @@ std::string_view take_paragraph(std::string_view& text) {
 }
 
 }  // namespace
+
+void check_inputs(const std::vector<corpus::InputFile>& files, corpus::TextFormat format,
+                  corpus::LeftOut left_out) {
+  std::vector<corpus::InputFile> readable;
+  std::copy_if(files.begin(), files.end(), std::back_inserter(readable),
+               [](const corpus::InputFile& file) { return !corpus::is_stream(file); });
+  corpus::TextSource source(std::move(readable), format);
+  corpus::LeftOutRecords left(left_out);
+  for (corpus::TextBlock block; source.read(block);) {
+    corpus::check_utf8(block);
+    if (block.format != corpus::TextFormat::kJsonl) continue;
+    corpus::for_each_json_text(block, left, [](std::string_view) {});
+  }
+}
 
 PassageReader::PassageReader(corpus::TextSource source, text::Tokenizer tokenizer,
                              const PassageOptions& options)

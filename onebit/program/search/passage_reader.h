@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "onebit/data/corpus/input_files.h"
 #include "onebit/data/corpus/sentence_reader.h"
 #include "onebit/data/corpus/text_source.h"
 #include "onebit/data/text/sentence_splitter.h"
@@ -27,6 +28,11 @@ struct PassageOptions {
   std::string locale = "en";
   corpus::LeftOut left_out = corpus::LeftOut::kMissing;
 };
+
+// Reads the files ahead of a PassageReader, except for pipes and standard input, which can be read
+// only once. Errors: as for PassageReader::next().
+void check_inputs(const std::vector<corpus::InputFile>& files, corpus::TextFormat format,
+                  corpus::LeftOut left_out);
 
 // Reads files of any size. Paragraphs end at empty lines. Short ones of a document are joined while
 // they fit, longer ones are cut between sentences, and a longer sentence is cut between words.

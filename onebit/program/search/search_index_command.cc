@@ -77,14 +77,11 @@ int64_t room_of(const embed::Encoder& encoder) {
   return encoder.settings().max_sequence_length - 2 - static_cast<int64_t>(prompt.size());
 }
 
-corpus::TextSource open_inputs(const Arguments& given) {
+std::vector<corpus::InputFile> find_inputs(const Arguments& given) {
   const std::vector<Path> paths(given.inputs.begin(), given.inputs.end());
   corpus::InputFiles files = corpus::find_input_files(paths);
-  if (!files.ignored.empty()) {
-    log_info("{} files are neither text nor JSON lines and are not read: {}{}",
-             files.ignored.size(), files.ignored.front(), files.ignored.size() > 1 ? ", ..." : "");
-  }
-  return {std::move(files.files), corpus::text_format_from_name(given.format)};
+  for (const std::string& note : corpus::notes_of(files)) log_info("{}", note);
+  return std::move(files.files);
 }
 
 void report_inputs(const PassageReader& reader) {
@@ -117,10 +114,14 @@ int run(Arguments& given) {
           "raise --max-sequence-length",
           given.model.model, encoder.settings().max_sequence_length, room);
   given.passages.tokens = std::min(given.passages.tokens, room);
-  PassageReader reader(open_inputs(given), {encoder.model().vocabulary, encoder.model().casing},
+  const std::vector<corpus::InputFile> inputs = find_inputs(given);
+  const corpus::TextFormat format = corpus::text_format_from_name(given.format);
+  PassageReader reader({inputs, format}, {encoder.model().vocabulary, encoder.model().casing},
                        given.passages);
   IndexWriter writer(given.output, given.overwrite, describe(encoder, given));
   embed::report_encoder(encoder, given.model.model);
+  // The work of hours must not end at a file whose fault a look at it shows.
+  check_inputs(inputs, format, given.passages.left_out);
   progress.emplace();
   PassageEncoder passages(encoder, options.batch, writer);
   for (Passage passage; reader.next(passage);) passages.add(passage);
