@@ -131,6 +131,13 @@ def near(found, wanted):
     assert all(abs(a - b) < 1e-6 for a, b in zip(found, wanted)), (found, wanted)
 
 
+def read_sequences(name, values):
+    """What the model reads: two texts as one sequence, or each alone."""
+    if name == "rank":
+        return [[values[0], line] for line in values[1].split("\n")]
+    return [values] if name in ("mood", "questions") else [[value] for value in values]
+
+
 def check_kind(page, name, fields, path, body, compare):
     """Runs a form and compares what it shows with the interface's answer."""
     page.choose(name)
@@ -144,12 +151,15 @@ def check_kind(page, name, fields, path, body, compare):
                             capture_output=True, text=True, check=True)
     assert json.loads(copied.stdout) == wanted, command
     rows = page.page.locator("#tokens > div")
-    texts = [text for value in fields.values() for text in
-             ([value] if name != "rank" or value == fields["query"] else value.split("\n")) if text]
-    assert rows.count() == len(texts), (rows.count(), texts)
-    for i, text in enumerate(texts):
-        tokens = ask(page.url, "/tokenize", {"inputs": text, "model": name})[0]
+    sequences = read_sequences(name, [value for value in fields.values() if value])
+    assert rows.count() == len(sequences), (rows.count(), sequences)
+    for i, texts in enumerate(sequences):
+        tokens = ask(page.url, "/tokenize", {"inputs": [texts], "model": name})[0]
+        assert sum(one["special"] for one in tokens) == len(texts) + 1, tokens
         assert rows.nth(i).locator("span").all_text_contents() == [one["text"] for one in tokens]
+    # As many as the model computed, where nothing was cut.
+    shown = page.page.locator("#tokens span").count()
+    assert str(shown) == page.texts("#times dd")[-1], (shown, page.texts("#times dd"))
     assert any(float(time.split()[0]) > 0 for time in page.texts("#times dd")), "no time is shown"
 
 

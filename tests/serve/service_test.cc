@@ -42,6 +42,22 @@ TEST_F(ServedEncoder, TokenizeGivesPlacesInCharacters) {
   expect_refusal("/tokenize", R"({"inputs": 3})", 422, "Validation", "`inputs`");
 }
 
+TEST_F(ServedEncoder, TokenizeJoinsTwoTextsAsTheModelReadsThem) {
+  const Json first = answer("/tokenize", R"({"inputs": "the king"})")[0];
+  const Json second = answer("/tokenize", R"({"inputs": ["é bird"]})")[0];
+  const Json both = answer("/tokenize", R"({"inputs": [["the king", "é bird"], ["the king"]]})");
+  Json joined = first;  // [CLS] the king [SEP] é bird [SEP]
+  joined.insert(joined.end(), second.begin() + 1, second.end());
+  EXPECT_EQ(both[0], joined);
+  EXPECT_EQ(both[1], first);
+  const Json bare =
+      answer("/tokenize", R"({"inputs": [["the king", "é bird"]], "add_special_tokens": false})");
+  EXPECT_EQ(bare[0].size(), joined.size() - 3);
+  expect_refusal("/tokenize", R"({"inputs": [["a", "b", "c"]]})", 422, "Validation", "`inputs`");
+  expect_refusal("/tokenize", R"({"inputs": [["a"], ["a"], ["a"], ["a"], ["a"]]})", 422,
+                 "Validation", "--max-inputs");
+}
+
 TEST_F(ServedEncoder, RefusesUnknownPathsMethodsAndTypes) {
   expect_refusal("/nothing", "{}", 404, "NotFound", "there is no /nothing");
   const HttpReply wrong = get("/embed");

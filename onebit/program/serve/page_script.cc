@@ -59,8 +59,8 @@ function marked(text, places) {
   return whole;
 }
 
-// Of each kind: its fields, the request that they make, the texts whose tokens are shown, and the
-// elements that show an answer.
+// Of each kind: its fields, the request that they make, the texts whose tokens are shown, two where
+// the model reads them as one, and the elements that show an answer.
 const kinds = {
   'embedding': {
     about: 'Compares two texts by the cosine of their vectors.',
@@ -80,7 +80,7 @@ const kinds = {
              ['second', 'Second text of a pair (may be empty)', 2, '']],
     path: '/predict',
     body: f => ({inputs: f.second ? [f.first, f.second] : f.first}),
-    texts: f => f.second ? [f.first, f.second] : [f.first],
+    texts: f => f.second ? [[f.first, f.second]] : [f.first],
     show: labels => [element('h2', {}, 'Labels'),
                      bars(labels.map(one => ({name: one.label, score: one.score})))],
   },
@@ -91,7 +91,7 @@ const kinds = {
               'Penguins live in the south.\nA pen is a tool for writing.']],
     path: '/rerank',
     body: f => ({query: f.query, texts: lines(f.texts), return_text: true}),
-    texts: f => [f.query, ...lines(f.texts)],
+    texts: f => lines(f.texts).map(text => [f.query, text]),
     show: ranks => [element('h2', {}, 'The best first'),
                     bars(ranks.map(one => ({name: one.text, score: one.score})))],
   },
@@ -112,7 +112,7 @@ const kinds = {
              ['context', 'Text', 5, 'Ada Lovelace was born in London. She wrote about engines.']],
     path: '/answer',
     body: f => ({question: f.question, context: f.context, top_n: 3}),
-    texts: f => [f.question, f.context],
+    texts: f => [[f.question, f.context]],
     show: (found, f) => [
       element('h2', {}, 'Answer'),
       found.answer === '' ? element('p', {class: 'faint'}, 'The text does not say.')
@@ -244,7 +244,7 @@ async function run() {
     const reply = await answer(kind.path, body);
     const texts = kind.texts(fields).filter(text => text);
     const tokens = await Promise.all(texts.slice(0, 8).map(
-        text => answer('/tokenize', {inputs: text, model: model.id})));
+        text => answer('/tokenize', {inputs: [text], model: model.id})));
     if (mine !== asked) return;
     byId('result').replaceChildren(...kind.show(reply.json, fields));
     showTokens(tokens.map(one => one.json[0]));

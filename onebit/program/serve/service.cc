@@ -72,19 +72,7 @@ bool is_equal(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
-// The tokens of a text with its places in characters.
-Json tokens_json(Tokenizers& tokenizers, const std::string& text, bool has_special) {
-  const text::Vocabulary& vocabulary = tokenizers.vocabulary();
-  Json list = Json::array();
-  const auto add_special = [&](int32_t id) {
-    if (!has_special) return;
-    list.push_back({{"id", id},
-                    {"text", vocabulary.token(id)},
-                    {"special", true},
-                    {"start", nullptr},
-                    {"stop", nullptr}});
-  };
-  add_special(vocabulary.cls_id());
+void add_tokens(Tokenizers& tokenizers, const std::string& text, Json& list) {
   // Several tokens may be parts of one character, so places are looked up.
   std::vector<int64_t> characters(text.size() + 1);
   int64_t character = 0;
@@ -101,17 +89,52 @@ Json tokens_json(Tokenizers& tokenizers, const std::string& text, bool has_speci
                     {"start", characters[piece.begin]},
                     {"stop", characters[piece.end]}});
   }
+}
+
+// The tokens of a text, or of two that the model reads as one sequence, each with its places in
+// characters of its own text.
+Json tokens_json(Tokenizers& tokenizers, const SequenceInput& input, bool has_special) {
+  const text::Vocabulary& vocabulary = tokenizers.vocabulary();
+  Json list = Json::array();
+  const auto add_special = [&](int32_t id) {
+    if (!has_special) return;
+    list.push_back({{"id", id},
+                    {"text", vocabulary.token(id)},
+                    {"special", true},
+                    {"start", nullptr},
+                    {"stop", nullptr}});
+  };
+  add_special(vocabulary.cls_id());
+  add_tokens(tokenizers, input.first, list);
+  if (input.second) {
+    for (int i = 0; i < vocabulary.pair_template().separators; ++i) {
+      add_special(vocabulary.sep_id());
+    }
+    add_tokens(tokenizers, *input.second, list);
+  }
   add_special(vocabulary.sep_id());
   return list;
 }
 
+// A text, a list of texts, or a list of lists of one or two.
+std::vector<SequenceInput> tokenized_inputs(const RequestBody& body, int64_t most) {
+  const Json& inputs = body.require("inputs");
+  if (!inputs.is_array()) return {{body.require_text("inputs")}};
+  if (!inputs.empty() && inputs.front().is_array()) {
+    bool is_list = true;
+    return body.sequences("inputs", most, is_list);
+  }
+  std::vector<SequenceInput> all;
+  for (std::string& text : body.texts("inputs", most)) all.push_back({std::move(text)});
+  return all;
+}
+
 std::string tokenize(Tokenizers& tokenizers, const RequestBody& body, int64_t most) {
-  const std::vector<std::string> texts =
-      body.require("inputs").is_array() ? body.texts("inputs", most)
-                                        : std::vector<std::string>{body.require_text("inputs")};
   const bool has_special = body.boolean("add_special_tokens", true);
   Json all = Json::array();
-  for (const std::string& text : texts) all.push_back(tokens_json(tokenizers, text, has_special));
+  for (const SequenceInput& input : tokenized_inputs(body, most)) {
+    all.push_back(tokens_json(tokenizers, input, has_special));
+  }
   return json_text(all);
 }
 
