@@ -1,7 +1,11 @@
 #include "onebit/math/attention/attention.h"
 
+#include "onebit/math/device/scratch.h"
 #include "onebit/math/kernels/argument_check.h"
+#include "onebit/math/kernels/bf16_tile_product.h"
 #include "onebit/math/kernels/device_switch.h"
+#include "onebit/math/ops/elementwise.h"
+#include "onebit/math/ops/linear.h"
 
 namespace onebit::ops {
 
@@ -102,6 +106,29 @@ int64_t attention_kept_words(DeviceType device, DType dtype, int64_t head_size, 
   return in_tiles ? (longest + kKeysOfWord - 1) / kKeysOfWord : 0;
 }
 
+namespace {
+
+// Whether products of bf16 are there, also for oneDNN, whose variables limit instructions.
+bool can_round(Context& context, const Attention& a) {
+  const int64_t head_size = a.context.extent(1) / a.heads;
+  return context.device().is_cpu() && a.qkv.dtype() == DType::kF32 && head_size % 2 == 0 &&
+         kernels::has_bf16_products() && bf16_is_native(context);
+}
+
+void rounded_attention(Context& context, const Attention& a) {
+  const auto qkv = context.scratch().take(a.qkv.elements() * size_bytes_of(DType::kBF16));
+  const auto result = context.scratch().take(a.context.elements() * size_bytes_of(DType::kBF16));
+  const View narrow_qkv(qkv.data(), DType::kBF16, a.qkv.shape(), a.qkv.device());
+  Attention narrow = a;
+  narrow.qkv = narrow_qkv;
+  narrow.context = View(result.data(), DType::kBF16, a.context.shape(), a.context.device());
+  cast(context, {.from = a.qkv, .to = narrow_qkv});
+  on_device::attention(context, narrow);
+  cast(context, {.from = narrow.context, .to = a.context});
+}
+
+}  // namespace
+
 void attention(Context& context, const Attention& a) {
   const kernels::ArgumentCheck check(context, "attention");
   check_heads(check, a.qkv, a.heads);
@@ -112,6 +139,7 @@ void attention(Context& context, const Attention& a) {
   check.view("context", a.context, a.qkv.dtype(), {rows, hidden});
   check.optional("log_sum_exp", a.log_sum_exp, DType::kF32, {a.heads, rows});
   check_kept(check, a.kept, a);
+  if (a.rounds && can_round(context, a)) return rounded_attention(context, a);
   on_device::attention(context, a);
 }
 

@@ -41,6 +41,9 @@ struct Attention {
   // u64 [heads, rows, words]: dropout's bits for the backward pass, a word for 64 keys, where the
   // device's kernels keep them. If it is empty they are computed again.
   View kept;
+  // Whether f32 rows are rounded to bf16, and multiplied as such, where a CPU multiplies bf16: for
+  // predictions whose matrices are rounded further (ops/int8_linear.h).
+  bool rounds = false;
 };
 // Whether CUDA devices compute attention in tiles, on tensor cores: for 16-bit types and the head
 // sizes of published models. Others take a kernel that is many times slower.

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "onebit/math/attention/attention.h"
+#include "onebit/math/device/constant_weights.h"
 #include "onebit/math/ops/activation.h"
 #include "onebit/math/ops/elementwise.h"
 #include "onebit/math/ops/layer_norm.h"
@@ -191,8 +192,9 @@ void EncoderLayer::attention_forward(Context& context, const LayerPass& pass) co
   const LayerBuffers& saved = *pass.saved;
   const View qkv = rows_of(saved.qkv, rows);
   View attention_output = rows_of(saved.context, rows);
+  const ConstView qkv_weight = table_->compute_value(qkv_.weight);
   ops::linear(context, {.x = rows_of(pass.input->y, rows),
-                        .weight = table_->compute_value(qkv_.weight),
+                        .weight = qkv_weight,
                         .bias = bias_to_add(context, *table_, qkv_.bias),
                         .y = qkv});
   rotate(context, pass, qkv, false);
@@ -204,7 +206,8 @@ void EncoderLayer::attention_forward(Context& context, const LayerPass& pass) co
                            .dropout = dropout(pass, DropoutPlace::kAttentionProbabilities),
                            .context = attention_output,
                            .log_sum_exp = matrix_of(saved.log_sum_exp, config_.heads, rows),
-                           .kept = kept_of(pass)});
+                           .kept = kept_of(pass),
+                           .rounds = is_quantised(context, qkv_weight.raw())});
   LayerPass whole = pass;
   whole.output_rows = {};
   whole.output_count = rows;
