@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <numeric>
+#include <vector>
 
 namespace onebit {
 namespace {
@@ -152,6 +154,26 @@ TEST(Table, ComputeCopyHasItsOwnMemory) {
   EXPECT_EQ(table.compute_value(0).dtype(), DType::kBF16);
   EXPECT_EQ(table.value(0).dtype(), DType::kF32);
   EXPECT_EQ(small_table().compute_value(0).dtype(), DType::kF32);
+}
+
+TEST(Table, AParameterMayLieElsewhere) {
+  const auto values = std::make_shared<std::vector<float>>(15, 4.0f);
+  std::weak_ptr<std::vector<float>> kept = values;
+  ParameterTable table;
+  const int words =
+      table.add({.name = "words", .shape = {5, 3}, .lookup = true, .storage_rows = 8});
+  const int norm = table.add({.name = "norm", .shape = {3}});
+  table.allocate(Device{}, DType::kF32, TableUse::kInference);
+  table.place(words, ConstView::of(values->data(), {5, 3}), values);
+  for (const View& view : {table.value(words), table.compute_value(words)}) {
+    EXPECT_EQ(view.raw(), values->data());
+    EXPECT_EQ(view.shape(), (Shape{5, 3})) << "without the rows that only storage has";
+  }
+  EXPECT_EQ(table.value(norm).raw(), table.values().rows(24, 27).raw()) << "another one stays";
+  EXPECT_EQ(kept.use_count(), 2);
+  table.allocate(Device{}, DType::kF32, TableUse::kInference);
+  EXPECT_EQ(kept.use_count(), 1);
+  EXPECT_EQ(table.value(words).shape(), (Shape{8, 3}));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -215,6 +216,38 @@ TEST_F(ModelFolderTest, PredictionsHoldEachMatrixOnce) {
               std::ssize(kSomeNames) * elements * size_bytes_of(compute) + 4 * elements * 4)
         << compute_name(compute);
   }
+}
+
+// Of a lookup table, predictions in f32 read rows in the file. A head for masked words multiplies
+// by the table of words, with padding rows.
+TEST_F(ModelFolderTest, TablesOfPredictionsStayInTheFile) {
+  Context context = Context::cpu(1);
+  const model::EncoderConfig config = read_model_description(folder_.path()).config;
+  const formats::SafetensorsFile file(folder_ / "model.safetensors");
+  const std::string name = "bert.embeddings.word_embeddings.weight";
+  std::vector<float> words(static_cast<size_t>(config.vocab_size * config.hidden_size));
+  file.read_f32(file.index_of(name), words);
+  const auto is_in_file = [&](bool has_decoder, DType compute) {
+    ParameterTable table;
+    std::optional<model::PreTrainingModel> decoder;
+    std::optional<model::Bert> encoder;
+    if (has_decoder) {
+      decoder.emplace(config, table, model::PreTrainingHeads::kBoth);
+    } else {
+      encoder.emplace(config, table);
+    }
+    const auto weights =
+        load_for_inference(context, table, compute, folder_.path(),
+                           {.may_lack = {}, .may_ignore = {"cls.", "bert.pooler."}});
+    const View values = table.compute_value(table.entry(name).parameter);
+    if (compute == DType::kF32) {
+      EXPECT_TRUE(std::equal(words.begin(), words.end(), values.data<float>()));
+    }
+    return values.extent(0) == config.vocab_size;
+  };
+  EXPECT_TRUE(is_in_file(false, DType::kF32));
+  EXPECT_FALSE(is_in_file(false, DType::kBF16));
+  EXPECT_FALSE(is_in_file(true, DType::kF32));
 }
 
 // f32 on a GPU takes many times as long, and nobody who asks for nothing asks for that.

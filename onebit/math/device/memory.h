@@ -13,6 +13,13 @@
 namespace onebit::memory {
 
 std::byte* allocate(Device device, int64_t size_bytes);
+// How memory of a CPU that nobody has touched yet will be used: faults of small pages take longer
+// than what is written. It is allocate()'s, which begins where a huge page begins if there is one.
+enum class Use {
+  kWhole,   // all of it, and soon: in huge pages where the system has them, and all at once
+  kPlaces,  // few places: each costs a small page
+};
+void prepare(std::byte* data, int64_t size_bytes, Use use) noexcept;
 // `size_bytes` must be the size passed to allocate().
 void release(Device device, std::byte* data, int64_t size_bytes) noexcept;
 void fill_zero(Device device, void* data, int64_t size_bytes);

@@ -1,3 +1,7 @@
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -9,7 +13,7 @@
 namespace onebit::memory {
 namespace {
 
-constexpr int64_t kCpuAlignmentBytes = 64;
+constexpr int64_t kCpuAlignmentBytes = 64, kHugePageBytes = int64_t{2} << 20;
 std::atomic<int64_t> allocations{0}, held_bytes{0}, most_held_bytes{0};
 
 void count_held(int64_t size_bytes) {
@@ -30,10 +34,26 @@ std::byte* allocate(Device device, int64_t size_bytes) {
   }
   const int64_t rounded =
       (size_bytes + kCpuAlignmentBytes - 1) / kCpuAlignmentBytes * kCpuAlignmentBytes;
-  void* data = std::aligned_alloc(kCpuAlignmentBytes, static_cast<size_t>(rounded));
+  const int64_t alignment = rounded < kHugePageBytes ? kCpuAlignmentBytes : kHugePageBytes;
+  void* data = std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>(rounded));
   require(data != nullptr, "out of memory: {} bytes requested; {}", size_bytes, kOutOfMemoryAdvice);
   count_held(size_bytes);
   return static_cast<std::byte*>(data);
+}
+
+void prepare(std::byte* data, int64_t size_bytes, Use use) noexcept {
+  const int64_t page = ::sysconf(_SC_PAGESIZE);
+  const int64_t into = static_cast<int64_t>(reinterpret_cast<uintptr_t>(data)) % page;
+  const int64_t skipped = into == 0 ? 0 : page - into;
+  const int64_t size = std::max<int64_t>(0, size_bytes - skipped) / page * page;
+  // An older system without one of these has the usual pages, one by one.
+  const auto advise = [&](int advice) {
+    ::madvise(data + skipped, static_cast<size_t>(size), advice);
+  };
+  if (size == 0) return;
+  if (use == Use::kPlaces) return advise(MADV_NOHUGEPAGE);
+  advise(MADV_HUGEPAGE);
+  advise(MADV_POPULATE_WRITE);
 }
 
 void release(Device device, std::byte* data, int64_t size_bytes) noexcept {

@@ -9,10 +9,22 @@
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/math/device/libraries.h"
+#include "onebit/math/device/memory.h"
 #include "onebit/math/device/onednn_threads.h"
 #include "onebit/math/device/onednn_version.h"
 
 namespace onebit {
+
+namespace {
+
+// Memory for a copy in this layout, which is written next.
+Buffer buffer_for(const dnnl::memory::desc& layout) {
+  Buffer buffer(Device{}, static_cast<int64_t>(layout.get_size()));
+  memory::prepare(buffer.data(), buffer.size_bytes(), memory::Use::kWhole);
+  return buffer;
+}
+
+}  // namespace
 
 void PackedWeights::add(const void* begin, const void* end) {
   const auto* past = static_cast<Address>(end);
@@ -42,7 +54,7 @@ void PackedWeights::quantise(const void* begin, const void* end, QuantisedWeight
   Range& range = ranges_.at(range_of(begin)->first);
   std::vector<Copy>& copies = range.copies[address];
   ONEBIT_INVARIANT(copies.empty());
-  Buffer packed(Device{}, static_cast<int64_t>(rounded.layout.get_size()));
+  Buffer packed = buffer_for(rounded.layout);
   dnnl::memory from(rounded.plain, stream.get_engine(), const_cast<void*>(rounded.values));
   dnnl::memory to(rounded.layout, stream.get_engine(), packed.data());
   dnnl::reorder(from, to).execute(stream, from, to);
@@ -105,7 +117,7 @@ const void* PackedWeights::copy_of(const void* weights, const void* values,
     return known.plain == plain && known.layout == layout;
   });
   if (copy == copies.end()) {
-    copies.push_back({plain, layout, Buffer(Device{}, static_cast<int64_t>(layout.get_size()))});
+    copies.push_back({plain, layout, buffer_for(layout)});
     copy = std::prev(copies.end());
   }
   if (!copy->current) {

@@ -7,6 +7,7 @@
 
 #include "onebit/ground/base/philox.h"
 #include "onebit/ground/base/wording.h"
+#include "onebit/math/device/memory.h"
 
 namespace onebit {
 
@@ -105,13 +106,28 @@ int ParameterTable::add(ParameterDeclaration declaration) {
 void ParameterTable::allocate(Device device, DType compute, TableUse use) {
   device_ = device;
   compute_type_ = compute;
+  placed_.clear();
   const auto reserved = [&](DType type) {
-    return use == TableUse::kTraining ? Tensor::zeros(device, type, {size_elements_})
-                                      : Tensor(device, type, {size_elements_});
+    if (use == TableUse::kTraining) return Tensor::zeros(device, type, {size_elements_});
+    Tensor tensor(device, type, {size_elements_});
+    if (device.is_cpu() && !tensor.empty()) {
+      memory::prepare(static_cast<std::byte*>(tensor.view().raw()), tensor.view().size_bytes(),
+                      memory::Use::kPlaces);
+    }
+    return tensor;
   };
   values_ = reserved(DType::kF32);
   if (use == TableUse::kTraining) gradients_ = reserved(DType::kF32);
   if (compute != DType::kF32) compute_values_ = reserved(compute);
+}
+
+void ParameterTable::place(int parameter, ConstView values, std::shared_ptr<const void> owner) {
+  ONEBIT_INVARIANT(compute_type_ == DType::kF32 && gradients_.empty());
+  ONEBIT_INVARIANT(values.dtype() == DType::kF32 && values.device() == device_);
+  ONEBIT_INVARIANT(values.shape() == parameters_[parameter].declaration.shape);
+  // Only readers of one parameter get them, and they take views that could write as well.
+  const View readable(const_cast<void*>(values.raw()), values.dtype(), values.shape(), device_);
+  placed_.insert_or_assign(parameter, Placed{readable, std::move(owner)});
 }
 
 int64_t ParameterTable::parameter_count() const {
@@ -135,11 +151,14 @@ View ParameterTable::slice(const Tensor& flat, int parameter) const {
 }
 
 View ParameterTable::value(int parameter) const {
+  if (const auto found = placed_.find(parameter); found != placed_.end()) {
+    return found->second.values;
+  }
   return slice(values_, parameter);
 }
 
 View ParameterTable::compute_value(int parameter) const {
-  return slice(compute_type_ == DType::kF32 ? values_ : compute_values_, parameter);
+  return compute_type_ == DType::kF32 ? value(parameter) : slice(compute_values_, parameter);
 }
 
 View ParameterTable::gradient(int parameter) const {

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -104,6 +106,10 @@ class ParameterTable {
   // `compute` is f32: zeroed for training. For inference they are not yet set, since memory that
   // nobody has written costs nothing (training/model_folder.h fills what is read).
   void allocate(Device device, DType compute, TableUse use = TableUse::kTraining);
+  // Of a table for inference in f32: the parameter is read from `values`, f32 in its shape without
+  // padding rows, for example in a mapped file, and not from the flat buffer. They stay as they are
+  // while `owner` lives, which the table keeps.
+  void place(int parameter, ConstView values, std::shared_ptr<const void> owner);
   // Draws initial values, which depend only on (seed, name, element).
   void initialize(uint64_t seed);
 
@@ -124,7 +130,8 @@ class ParameterTable {
   // A part of that copy. It is empty when the compute type is f32.
   View compute_copy(Range range) const;
 
-  // A parameter in its storage shape.
+  // A parameter in its storage shape, or in its shape if it is placed elsewhere. Then nobody may
+  // write it.
   View value(int parameter) const;
   View compute_value(int parameter) const;
   View gradient(int parameter) const;
@@ -156,6 +163,12 @@ class ParameterTable {
  private:
   View slice(const Tensor& flat, int parameter) const;
 
+  // Values outside the flat buffer, and what keeps them.
+  struct Placed {
+    View values;
+    std::shared_ptr<const void> owner;
+  };
+
   std::vector<Parameter> parameters_;
   std::vector<ParameterEntry> entries_;
   std::unordered_set<std::string> names_;  // of the entries
@@ -163,6 +176,7 @@ class ParameterTable {
   Device device_;
   DType compute_type_ = DType::kF32;
   Tensor values_, gradients_, compute_values_;
+  std::unordered_map<int, Placed> placed_;  // by parameter
   StaleGradients stale_gradients_;
 };
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include "onebit/exchange/comm/communicator.h"
 #include "onebit/ground/base/error.h"
@@ -25,9 +26,15 @@ constexpr const char* kAbout =
 // Between parallel loops GCC's OpenMP lets threads spin for milliseconds. Where other programs or
 // ranks use the processors too, they spin on the time of the thread that they wait for: two threads
 // beside two busy programs took 33 s for what takes 9 s with this limit. On an idle machine both
-// take 4 s. OpenMP reads its environment before main(), so the program starts itself anew.
-void limit_spinning(char** argv) {
+// take 4 s. OpenMP reads its environment before main(), so the program starts itself anew, which
+// takes as long as a few answers of a small model. A single thread waits for nobody.
+void limit_spinning(int argc, char** argv) {
   constexpr const char* kSpinCount = "GOMP_SPINCOUNT";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    const bool is_next = argument == "--threads" && i + 1 < argc;
+    if (argument == "--threads=1" || (is_next && std::string_view(argv[i + 1]) == "1")) return;
+  }
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv(kSpinCount) != nullptr) return;
   setenv(kSpinCount, "2000", 0);
   execv("/proc/self/exe", argv);  // returns only if that is not possible
@@ -71,7 +78,7 @@ int run_program(int argc, char** argv) {
 int main(int argc, char** argv) {
   onebit::cli::restore_inherited_signals();
   onebit::cli::open_missing_streams();
-  limit_spinning(argv);
+  limit_spinning(argc, argv);
   onebit::cli::ignore_file_size_signal();
   // A program that was started as /proc/self/exe is called "exe".
   prctl(PR_SET_NAME, "onebit");

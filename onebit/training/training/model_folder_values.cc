@@ -5,12 +5,16 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 
 #include "onebit/data/formats/open_checkpoint.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/math/device/buffer.h"
 #include "onebit/math/device/memory.h"
+#include "onebit/math/model/head_names.h"
 #include "onebit/math/ops/elementwise.h"
 #include "onebit/math/ops/int8_linear.h"
 #include "onebit/math/ops/linear.h"
@@ -87,9 +91,17 @@ class ValueReader {
     }
   }
 
+  // The values of an entry that the file has, if they can be read as they lie in a mapped file.
+  std::optional<ConstView> in_file(const ParameterEntry& entry) {
+    open(file_.source->index_of(entry.name));
+    if (bytes_.empty() || !copied_.empty() || !is_aligned()) return std::nullopt;
+    return ConstView::of(reinterpret_cast<const float*>(bytes_.data()), entry.shape);
+  }
+
  private:
   // Sources that have no mapped file copy a whole tensor at each call of bytes().
   void open(size_t index) {
+    if (std::exchange(opened_, index) == index) return;
     copied_.clear();
     bytes_ = {};
     if (file_.source->entries()[index].dtype != DType::kF32) return;
@@ -100,10 +112,13 @@ class ValueReader {
     return bytes_.subspan(static_cast<size_t>(begin) * sizeof(float), count * sizeof(float));
   }
 
+  bool is_aligned() const {
+    return reinterpret_cast<uintptr_t>(bytes_.data()) % alignof(float) == 0;
+  }
+
   // In the file itself if they are f32, and where an f32 may lie.
   std::span<const float> part(size_t index, int64_t begin, size_t count) {
-    const bool is_aligned = reinterpret_cast<uintptr_t>(bytes_.data()) % alignof(float) == 0;
-    if (!bytes_.empty() && is_aligned) {
+    if (!bytes_.empty() && is_aligned()) {
       return {reinterpret_cast<const float*>(part_bytes(begin, count).data()), count};
     }
     staged_.resize(count);
@@ -123,6 +138,7 @@ class ValueReader {
   }
 
   const MatchedFile& file_;
+  std::optional<size_t> opened_;
   std::vector<float> staged_;
   std::span<const std::byte> bytes_;  // of the entry, if they are f32
   std::vector<std::byte> copied_;     // what they point into, unless that is the file
@@ -134,19 +150,32 @@ ConstView view_of(std::span<const float> values) {
 }
 
 // Reads a model's values in the form in which predictions read them: of a matrix that is only
-// multiplied the packed copy, rounded to int8 or not, of a lookup table the compute copy, of others
-// the values and their compute copy. Other memory of the table is not touched, so that it costs
-// nothing.
+// multiplied the packed copy, rounded to int8 or not, of a lookup table the compute copy, or in f32
+// the file itself, of others the values and their compute copy. Other memory of the table is not
+// touched, so that it costs nothing.
 class InferenceReader {
  public:
-  InferenceReader(Context& context, const ParameterTable& table, const MatchedFile& file,
-                  bool is_rounded)
-      : context_(context), table_(table), is_rounded_(is_rounded), reader_(file) {}
+  InferenceReader(Context& context, ParameterTable& table, const MatchedFile& file, bool is_rounded)
+      : context_(context),
+        table_(table),
+        source_(file.source),
+        is_rounded_(is_rounded),
+        reader_(file) {
+    for (const ParameterEntry& entry : table.entries()) {
+      has_decoder_ |= entry.name.starts_with(model::kMaskedWordHead);
+    }
+  }
 
   // `entries` are those of the parameter.
   void read(int parameter, std::span<const ParameterEntry> entries) {
     const Parameter& placed = table_.parameters()[static_cast<size_t>(parameter)];
     if (is_on_cpu() && placed.declaration.only_multiplied) return pack(parameter, entries);
+    if (placed.declaration.lookup && place(parameter, entries)) return;
+    if (placed.declaration.lookup && is_on_cpu()) {
+      const View whole = table_.compute_values().rows(placed.range.begin, placed.range.end);
+      memory::prepare(static_cast<std::byte*>(whole.raw()), whole.size_bytes(),
+                      memory::Use::kWhole);
+    }
     const bool keeps_values = !is_cast() || !is_on_cpu() || !placed.declaration.lookup;
     const Range padding = padding_of(placed, entries);
     if (keeps_values) zero(table_.values().rows(padding.begin, padding.end));
@@ -167,6 +196,17 @@ class InferenceReader {
  private:
   bool is_cast() const { return table_.compute_type() != DType::kF32; }
   bool is_on_cpu() const { return context_.device().is_cpu(); }
+
+  // Leaves a table in the file. The head for masked words multiplies by the one of words, with its
+  // padding rows, which no file has. False: the table is not such.
+  bool place(int parameter, std::span<const ParameterEntry> entries) {
+    if (is_cast() || !is_on_cpu() || has_decoder_ || entries.size() != 1) return false;
+    const std::optional<ConstView> values = reader_.in_file(entries[0]);
+    if (!values) return false;
+    reader_.read(entries[0], kPartElements, [](int64_t, std::span<const float>) {});  // its warning
+    table_.place(parameter, *values, source_);
+    return true;
+  }
 
   static void zero(const View& view) {
     memory::fill_zero(view.device(), view.raw(), view.size_bytes());
@@ -220,8 +260,9 @@ class InferenceReader {
   }
 
   Context& context_;
-  const ParameterTable& table_;
-  bool is_rounded_;
+  ParameterTable& table_;
+  std::shared_ptr<const formats::TensorSource> source_;
+  bool is_rounded_, has_decoder_ = false;
   ValueReader reader_;
   Buffer staged_;
 };
