@@ -14,7 +14,7 @@ namespace onebit::memory {
 
 std::byte* allocate(Device device, int64_t size_bytes);
 // How memory of a CPU that nobody has touched yet will be used: faults of small pages take longer
-// than what is written. It is allocate()'s, which begins where a huge page begins if there is one.
+// than what is written.
 enum class Use {
   kWhole,   // all of it, and soon: in huge pages where the system has them, and all at once
   kPlaces,  // few places: each costs a small page

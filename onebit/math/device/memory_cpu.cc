@@ -13,7 +13,7 @@
 namespace onebit::memory {
 namespace {
 
-constexpr int64_t kCpuAlignmentBytes = 64, kHugePageBytes = int64_t{2} << 20;
+constexpr int64_t kCpuAlignmentBytes = 64;
 std::atomic<int64_t> allocations{0}, held_bytes{0}, most_held_bytes{0};
 
 void count_held(int64_t size_bytes) {
@@ -34,8 +34,7 @@ std::byte* allocate(Device device, int64_t size_bytes) {
   }
   const int64_t rounded =
       (size_bytes + kCpuAlignmentBytes - 1) / kCpuAlignmentBytes * kCpuAlignmentBytes;
-  const int64_t alignment = rounded < kHugePageBytes ? kCpuAlignmentBytes : kHugePageBytes;
-  void* data = std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>(rounded));
+  void* data = std::aligned_alloc(kCpuAlignmentBytes, static_cast<size_t>(rounded));
   require(data != nullptr, "out of memory: {} bytes requested; {}", size_bytes, kOutOfMemoryAdvice);
   count_held(size_bytes);
   return static_cast<std::byte*>(data);
