@@ -4,12 +4,14 @@
 #include <memory>
 #include <optional>
 
+#include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/program/cli/command_list.h"
 #include "onebit/program/serve/http_server.h"
 #include "onebit/program/serve/service.h"
+#include "onebit/program/serve/warm_up.h"
 #include "onebit/training/commands/device_option.h"
 #include "onebit/training/commands/model_options.h"
 #include "onebit/training/commands/usage.h"
@@ -25,7 +27,7 @@ struct Arguments {
   int32_t port = 8080;
   int64_t batch_tokens = 2048, max_inputs = 32, max_waiting = 512, max_body = 2'000'000;
   int64_t grace_seconds = 30, max_sequence_length = 0;
-  bool no_truncate = false;
+  bool no_truncate = false, warms_up = false;
   commands::DeviceOptions device;
 };
 
@@ -63,6 +65,12 @@ std::vector<serve::ServedModel> load_models(const Arguments& given,
     model.endpoints = serve::load_endpoints(*model.context, one.folder, options, metrics);
     log_info("{}: {}, at most {} tokens", model.name, model.endpoints->kind(),
              model.endpoints->max_sequence_length());
+    if (given.warms_up) {
+      const Stopwatch watch;
+      const int64_t texts = serve::warm_up(*model.endpoints);
+      log_info("{}: ready for texts of any length after {} of them, {:.1f} s", model.name, texts,
+               watch.seconds());
+    }
     models.push_back(std::move(model));
   }
   return models;
@@ -160,6 +168,10 @@ void add_serve(commands::Command program, commands::Action& chosen) {
                      "File with the key that clients send as `Authorization: Bearer KEY` (default: "
                      "the variable ONEBIT_API_KEY, or none)");
   commands::add_compute_option(command, given->compute);
+  command.add_flag(
+      "--warm-up", given->warms_up,
+      "Compute a text of each length, up to 512 tokens, before the port opens. Without "
+      "it the first text of a length takes some milliseconds longer");
   add_limits(command, *given);
   commands::add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });

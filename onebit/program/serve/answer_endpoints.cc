@@ -52,6 +52,9 @@ class AnswerEndpoints : public Endpoints {
   int64_t max_sequence_length() const override { return windows_.max_sequence_length; }
   bool has(std::string_view path) const override { return path == main_path(); }
   std::string_view main_path() const override { return "/answer"; }
+  Json sample(const std::string& text) const override {
+    return {{"question", "a"}, {"context", text}};
+  }
   Tokenizers& tokenizers() override { return tokenizers_; }
   ModelLane& lane() override { return lane_; }
 

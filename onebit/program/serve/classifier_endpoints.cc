@@ -61,6 +61,10 @@ class ClassifierEndpoints : public Endpoints {
   ModelLane& lane() override { return lane_; }
 
   std::string_view main_path() const override { return is_reranker() ? "/rerank" : "/predict"; }
+  Json sample(const std::string& text) const override {
+    if (!is_reranker()) return {{"inputs", text}};
+    return {{"query", "a"}, {"texts", {text}}};
+  }
 
   std::string answer(std::string_view path, const HttpRequest& request, const RequestBody& body,
                      CallFigures& figures) override {

@@ -76,6 +76,7 @@ class EmbeddingEndpoints : public Endpoints {
   ModelLane& lane() override { return lane_; }
 
   std::string_view main_path() const override { return "/embed"; }
+  Json sample(const std::string& text) const override { return {{"inputs", text}}; }
 
   std::string answer(std::string_view path, const HttpRequest& request, const RequestBody& body,
                      CallFigures& figures) override {

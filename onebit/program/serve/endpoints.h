@@ -89,6 +89,8 @@ class Endpoints {
   virtual int64_t max_sequence_length() const = 0;
   virtual bool has(std::string_view path) const = 0;
   virtual std::string_view main_path() const = 0;  // which `POST /` means
+  // The body of a request for the main path that asks about one text.
+  virtual Json sample(const std::string& text) const = 0;
   // The JSON text of the reply of an endpoint that it has. Throws ApiError and ClientGone.
   virtual std::string answer(std::string_view path, const HttpRequest& request,
                              const RequestBody& body, CallFigures& figures) = 0;

@@ -43,6 +43,9 @@ class FillEndpoints : public Endpoints {
   int64_t max_sequence_length() const override { return filler_.model().config.max_positions; }
   bool has(std::string_view path) const override { return path == main_path(); }
   std::string_view main_path() const override { return "/fill"; }
+  Json sample(const std::string& text) const override {
+    return {{"inputs", tokenizers_.vocabulary().names().mask + " " + text}};
+  }
   Tokenizers& tokenizers() override { return tokenizers_; }
   ModelLane& lane() override { return lane_; }
 

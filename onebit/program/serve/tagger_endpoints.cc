@@ -47,6 +47,7 @@ class TaggerEndpoints : public Endpoints {
   int64_t max_sequence_length() const override { return predictor_.max_sequence_length(); }
   bool has(std::string_view path) const override { return path == main_path(); }
   std::string_view main_path() const override { return "/tag"; }
+  Json sample(const std::string& text) const override { return {{"inputs", text}}; }
   Tokenizers& tokenizers() override { return tokenizers_; }
   ModelLane& lane() override { return lane_; }
 
