@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr LabelFormat kSingle{Problem::kSingleLabel};
+const LabelFormat kSingle{Problem::kSingleLabel};
 
 TEST(LabelNames, AWholeNumberHasOnePlainForm) {
   for (const char* three : {"3", "3.0", "3.00", "3e0", "0.3e1", "30e-1"}) {
