@@ -70,8 +70,9 @@ class Place {
   int64_t offset(const std::string& id) const {
     constexpr double kLimit = 9e15;  // beyond every text, and exact
     // Some writers write 16 as 16.0.
-    const double number = value_.is_number() ? value_.get<double>() : -1;
-    require(number >= 0 && number < kLimit && std::floor(number) == number,
+    // A place before the text leaves the question out, as every other wrong place does.
+    const double number = value_.is_number() ? value_.get<double>() : kLimit;
+    require(std::abs(number) < kLimit && std::floor(number) == number,
             "{}: of the question \"{}\", a whole number was expected, the character at which the "
             "answer begins, counted from 0, got {}",
             path_, id, shown(value_));
