@@ -112,7 +112,7 @@ TEST_F(EncoderTest, TheLengthIsThatOfTheModel) {
     const std::string text = Encoder(context_, folder(), options).description();
     return std::stoll(text.substr(text.find("at most ") + 8));
   };
-  EXPECT_EQ(length({}), std::min<int64_t>(128, shape_.max_positions));
+  EXPECT_EQ(length({}), shape_.max_positions);
   describe({.max_sequence_length = 7});
   EXPECT_EQ(length({}), 7);
   EXPECT_EQ(length({.max_sequence_length = 9}), 9);
