@@ -27,8 +27,8 @@ struct QuantisedWeight {
   QuantisedColumns columns;
 };
 
-// Memory for a weight in a layout, all of which is written next. It begins where a huge page does if
-// it is as large as one. The bytes in front of it are never touched, so they cost nothing.
+// Memory for a weight in a layout, all of which is written next. It begins where a huge page does
+// if it is as large as one. The bytes in front of it are never touched, so they cost nothing.
 class PackedMemory {
  public:
   explicit PackedMemory(const dnnl::memory::desc& layout);
