@@ -16,7 +16,7 @@ std::byte* allocate(Device device, int64_t size_bytes);
 // How memory of a CPU that nobody has touched yet will be used: faults of small pages take longer
 // than what is written.
 enum class Use {
-  kWhole,   // all of it, and soon: in huge pages where the system has them, and all at once
+  kWhole,   // all of it, and soon: all pages are faulted in at once
   kPlaces,  // few places: each costs a small page
 };
 void prepare(std::byte* data, int64_t size_bytes, Use use) noexcept;

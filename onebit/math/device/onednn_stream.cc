@@ -17,22 +17,14 @@ namespace onebit {
 
 namespace {
 
-constexpr int64_t kHugePageBytes = int64_t{2} << 20;
-
-// The bytes in front of the first address behind `data` where a huge page begins.
-int64_t bytes_to_huge_page(const std::byte* data) {
-  return kHugePageBytes - static_cast<int64_t>(reinterpret_cast<uintptr_t>(data)) % kHugePageBytes;
+// Memory for a copy in this layout, which is written next.
+Buffer buffer_for(const dnnl::memory::desc& layout) {
+  Buffer buffer(Device{}, static_cast<int64_t>(layout.get_size()));
+  memory::prepare(buffer.data(), buffer.size_bytes(), memory::Use::kWhole);
+  return buffer;
 }
 
 }  // namespace
-
-PackedMemory::PackedMemory(const dnnl::memory::desc& layout) {
-  const auto size_bytes = static_cast<int64_t>(layout.get_size());
-  const bool is_huge = size_bytes >= kHugePageBytes;
-  buffer_ = Buffer(Device{}, size_bytes + (is_huge ? kHugePageBytes : 0));
-  data_ = buffer_.data() + (is_huge ? bytes_to_huge_page(buffer_.data()) : 0);
-  memory::prepare(data_, size_bytes, memory::Use::kWhole);
-}
 
 void PackedWeights::add(const void* begin, const void* end) {
   const auto* past = static_cast<Address>(end);
@@ -62,7 +54,7 @@ void PackedWeights::quantise(const void* begin, const void* end, QuantisedWeight
   Range& range = ranges_.at(range_of(begin)->first);
   std::vector<Copy>& copies = range.copies[address];
   ONEBIT_INVARIANT(copies.empty());
-  PackedMemory packed(rounded.layout);
+  Buffer packed = buffer_for(rounded.layout);
   dnnl::memory from(rounded.plain, stream.get_engine(), const_cast<void*>(rounded.values));
   dnnl::memory to(rounded.layout, stream.get_engine(), packed.data());
   dnnl::reorder(from, to).execute(stream, from, to);
@@ -125,7 +117,7 @@ const void* PackedWeights::copy_of(const void* weights, const void* values,
     return known.plain == plain && known.layout == layout;
   });
   if (copy == copies.end()) {
-    copies.push_back({plain, layout, PackedMemory(layout)});
+    copies.push_back({plain, layout, buffer_for(layout)});
     copy = std::prev(copies.end());
   }
   if (!copy->current) {

@@ -27,18 +27,6 @@ struct QuantisedWeight {
   QuantisedColumns columns;
 };
 
-// Memory for a weight in a layout, all of which is written next. It begins where a huge page does
-// if it is as large as one. The bytes in front of it are never touched, so they cost nothing.
-class PackedMemory {
- public:
-  explicit PackedMemory(const dnnl::memory::desc& layout);
-  std::byte* data() const { return data_; }
-
- private:
-  Buffer buffer_;
-  std::byte* data_ = nullptr;
-};
-
 // Copies of weights in the layouts in which oneDNN multiplies them fastest. Without one, every
 // product rearranges the weights, which is felt when a batch has few tokens.
 class PackedWeights {
@@ -74,7 +62,7 @@ class PackedWeights {
   struct Copy {
     // A square matrix and its transpose start at one address, and their layouts are equal.
     dnnl::memory::desc plain, layout;
-    PackedMemory values;
+    Buffer values;
     bool current = false;
   };
   struct Range {
