@@ -26,6 +26,19 @@ struct UpdateRange {
   double rate = 1;  // the update's learning rate is multiplied by it
 };
 
+// Calls body(begin, end, range) for each part of elements [begin, end) that is in a single
+// range.
+template <class Body>
+void for_ranges(std::span<const UpdateRange> ranges, int64_t begin, int64_t end, const Body& body) {
+  const auto ends_before = [](const UpdateRange& range, int64_t at) { return range.end <= at; };
+  auto range = std::lower_bound(ranges.begin(), ranges.end(), begin, ends_before);
+  for (int64_t at = begin; at < end; ++range) {
+    const int64_t last = std::min(end, range->end);
+    body(at, last, *range);
+    at = last;
+  }
+}
+
 // Elements [begin, end) of a flat buffer that share one trust ratio, one weight decay and one
 // learning rate. They are processed in blocks of kBlockElements counted from `begin`, the last one
 // shorter, so that a block never contains two tensors, wherever they begin.

@@ -1,3 +1,4 @@
+// The passes of 1-bit Adam except onebit_normalize (onebit_adam_update_normalize_cpu.cc).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "onebit/math/updates/onebit_adam_update_cpu.cc"
 #include "hwy/foreach_target.h"
@@ -9,7 +10,6 @@
 #include "onebit/math/kernels/still_lanes_inl.h"
 #include "onebit/math/updates/adam_update.h"
 #include "onebit/math/updates/onebit_adam_update.h"
-#include "onebit/math/updates/onebit_adam_update_normalize_inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::updates::HWY_NAMESPACE {
@@ -18,6 +18,10 @@ using namespace kernels;
 using namespace kernels::HWY_NAMESPACE;
 
 namespace {
+
+Vector constant(double value) {
+  return set(static_cast<float>(value));
+}
 
 void freeze_block(const OnebitFreeze& args, int64_t begin, int64_t end) {
   const Vector factor = constant(args.variance_factor), epsilon = constant(args.epsilon);
@@ -118,7 +122,6 @@ HWY_AFTER_NAMESPACE();
 namespace onebit::updates {
 
 HWY_EXPORT(freeze_block);
-HWY_EXPORT(normalize_block);
 HWY_EXPORT(momentum_block);
 HWY_EXPORT(step_block);
 
@@ -142,12 +145,6 @@ void for_blocks(Context& context, int64_t begin, int64_t end, const Block& block
 void onebit_freeze(Context& context, const OnebitFreeze& args) {
   for_blocks(context, 0, args.momentum.elements(), [&](int64_t begin, int64_t end) {
     HWY_DYNAMIC_DISPATCH(freeze_block)(args, begin, end);
-  });
-}
-
-void onebit_normalize(Context& context, const OnebitNormalize& args) {
-  for_blocks(context, args.begin, args.end, [&](int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(normalize_block)(args, begin, end);
   });
 }
 

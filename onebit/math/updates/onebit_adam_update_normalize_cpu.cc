@@ -1,15 +1,11 @@
-// What onebit_normalize does with a block, on vectors.
-
-#if defined(ONEBIT_UPDATES_ONEBIT_ADAM_UPDATE_NORMALIZE_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef ONEBIT_UPDATES_ONEBIT_ADAM_UPDATE_NORMALIZE_INL_H_
-#undef ONEBIT_UPDATES_ONEBIT_ADAM_UPDATE_NORMALIZE_INL_H_
-#else
-#define ONEBIT_UPDATES_ONEBIT_ADAM_UPDATE_NORMALIZE_INL_H_
-#endif
-
+// The pass over a block before it is sent: onebit_normalize. The other passes of 1-bit Adam are in
+// onebit_adam_update_cpu.cc.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "onebit/math/updates/onebit_adam_update_normalize_cpu.cc"
+#include "hwy/foreach_target.h"
+// foreach_target.h comes first
 #include <algorithm>
 #include <cmath>
-#include <span>
 
 #include "onebit/math/kernels/simd_inl.h"
 #include "onebit/math/updates/onebit_adam_update.h"
@@ -17,35 +13,17 @@
 HWY_BEFORE_NAMESPACE();
 namespace onebit::updates::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using kernels::kBlockElements;
-using kernels::kSubBlockElements;
-using kernels::kSubBlocks;
-using kernels::HWY_NAMESPACE::F32;
-using kernels::HWY_NAMESPACE::for_lanes;
-using kernels::HWY_NAMESPACE::load;
-using kernels::HWY_NAMESPACE::set;
-using kernels::HWY_NAMESPACE::store;
-using kernels::HWY_NAMESPACE::Vector;
-using kernels::HWY_NAMESPACE::zero;
+using namespace kernels;
+using namespace kernels::HWY_NAMESPACE;
 
-inline Vector constant(double value) {
+namespace {
+
+Vector constant(double value) {
   return set(static_cast<float>(value));
 }
 
-inline double total(Vector sums) {
+double total(Vector sums) {
   return static_cast<double>(hn::GetLane(hn::SumOfLanes(F32(), sums)));
-}
-// Calls body(begin, end, range) for each part of a block that is in a single range.
-template <class Body>
-void for_ranges(std::span<const UpdateRange> ranges, int64_t begin, int64_t end, const Body& body) {
-  const auto ends_before = [](const UpdateRange& range, int64_t at) { return range.end <= at; };
-  auto range = std::lower_bound(ranges.begin(), ranges.end(), begin, ends_before);
-  for (int64_t at = begin; at < end; ++range) {
-    const int64_t last = std::min(end, range->end);
-    body(at, last, *range);
-    at = last;
-  }
 }
 
 // The scaled and decayed gradient of a block, which stays in the cache.
@@ -76,8 +54,7 @@ struct Reading {
 };
 
 // Fills `to`, with zeros for still entries.
-inline Reading read_gradient(const OnebitNormalize& args, int64_t begin, int64_t end,
-                             BlockGradient& to) {
+Reading read_gradient(const OnebitNormalize& args, int64_t begin, int64_t end, BlockGradient& to) {
   const Vector scale = constant(args.gradient_scale);
   const float* variances = args.variance.data<float>();
   const Vector largest = constant(std::sqrt(kLargestFinite));
@@ -104,7 +81,7 @@ inline Reading read_gradient(const OnebitNormalize& args, int64_t begin, int64_t
   return {hn::AllTrue(F32(), finite), !hn::AllFalse(F32(), moved)};
 }
 
-inline auto is_spike(Vector gradient, Vector variance, Vector least) {
+auto is_spike(Vector gradient, Vector variance, Vector least) {
   return hn::Gt(hn::Mul(gradient, gradient), hn::Mul(least, variance));
 }
 
@@ -152,8 +129,8 @@ struct SpikeSums {
   int64_t spikes = 0, moving = 0;
 };
 
-inline SpikeSums sum_apart(const float* gradients, const float* variances, int64_t count,
-                           double least_spike, SketchSigns signs) {
+SpikeSums sum_apart(const float* gradients, const float* variances, int64_t count,
+                    double least_spike, SketchSigns signs) {
   SpikeSums sums;
   Vector square = zero(), signed_sum = zero(), other_square = zero(), other_signed_sum = zero();
   const Vector least = constant(least_spike);
@@ -219,33 +196,32 @@ struct BlockSums {
   bool finite = true;
 };
 
-inline double ratio_of(const OnebitNormalize& args, int64_t block) {
+double ratio_of(const OnebitNormalize& args, int64_t block) {
   return args.alone ? 1 : static_cast<double>(args.block_ratio.data<float>()[block]);
 }
 
 // The factor with which sub-block `index` of the buffer adds g^2 to its variance.
-inline double own_rate(const OnebitNormalize& args, int64_t index) {
+double own_rate(const OnebitNormalize& args, int64_t index) {
   if (args.alone) return 1 - args.beta2;
   return (1 - args.beta2) * static_cast<double>(args.own_weight.data<float>()[index]) /
          ratio_of(args, index / kSubBlocks);
 }
 
 // A larger g^2 / variance in a block with this ratio is a spike.
-inline double least_spike_of(const OnebitNormalize& args, double ratio) {
+double least_spike_of(const OnebitNormalize& args, double ratio) {
   return ratio * std::max(kLeastSpike, 1 / (1 - args.beta2));
 }
 
-inline SketchSigns signs_of(const OnebitNormalize& args, int64_t at) {
+SketchSigns signs_of(const OnebitNormalize& args, int64_t at) {
   return {args.sketch_key, static_cast<uint64_t>((at + args.sketch_shift) / 32)};
 }
 
 // Cuts the squares of a sub-block's spikes to what may count.
-inline Spikes cut_spikes(const OnebitNormalize& args, int64_t at, int64_t count,
-                         const float* gradients, double ratio, SubBlockSums& sums) {
+Spikes cut_spikes(const OnebitNormalize& args, int64_t at, int64_t count, const float* gradients,
+                  double ratio, SubBlockSums& sums) {
   const double least_spike = least_spike_of(args, ratio);
-  const SpikeSums apart =
-      sum_apart(gradients, args.variance.data<float>() + at, count, least_spike,
-                signs_of(args, at));
+  const SpikeSums apart = sum_apart(gradients, args.variance.data<float>() + at, count, least_spike,
+                                    signs_of(args, at));
   if (2 * apart.spikes > apart.moving) return {least_spike, 1};
   const double counted =
       std::min(1.0, kSpikeShare * ratio * sums.variance / ((1 - args.beta2) * apart.square));
@@ -254,8 +230,8 @@ inline Spikes cut_spikes(const OnebitNormalize& args, int64_t at, int64_t count,
   return {least_spike, counted};
 }
 
-inline BlockSums sum_block(const OnebitNormalize& args, int64_t begin, int64_t end,
-                           const BlockGradient& gradient) {
+BlockSums sum_block(const OnebitNormalize& args, int64_t begin, int64_t end,
+                    const BlockGradient& gradient) {
   BlockSums sums;
   const double ratio = ratio_of(args, begin / kBlockElements);
   const double least_spike = least_spike_of(args, ratio);
@@ -283,25 +259,25 @@ inline BlockSums sum_block(const OnebitNormalize& args, int64_t begin, int64_t e
 }
 
 // The extra is kept finite: running means follow it and would never recover from an infinity.
-inline float bounded(double value) {
+float bounded(double value) {
   return static_cast<float>(std::clamp(value, -kLargestFinite, kLargestFinite));
 }
 
-inline double updates_in_energy(const OnebitNormalize& args, int64_t sub_block) {
+double updates_in_energy(const OnebitNormalize& args, int64_t sub_block) {
   return static_cast<double>(args.energy_updates[sub_block]);
 }
 
 // The factor by which the energy of this rank alone, with this update's, would change the variance
 // of sub-block `index` of the buffer (onebit_momentum).
-inline double growth_of(const OnebitNormalize& args, int64_t index, double energy) {
+double growth_of(const OnebitNormalize& args, int64_t index, double energy) {
   const double updates = updates_in_energy(args, index % kSubBlocks);
   if (energy <= 2 * updates) return 1;  // it is less than 2, which is all that matters
   const double memory = std::pow(args.beta2, updates);
   return memory + (1 - memory) * energy / updates;
 }
 
-inline void add_to_sent_sums(const OnebitNormalize& args, int64_t begin, int64_t end,
-                             const BlockSums& sums) {
+void add_to_sent_sums(const OnebitNormalize& args, int64_t begin, int64_t end,
+                      const BlockSums& sums) {
   const int64_t block = begin / kBlockElements;
   float* energies = args.energy.data<float>() + block * kSubBlocks;
   float& sketch = args.sketch.data<float>()[block];
@@ -326,7 +302,7 @@ inline void add_to_sent_sums(const OnebitNormalize& args, int64_t begin, int64_t
   source = 0;
 }
 
-inline Normalizing normalizing_of(const OnebitNormalize& args, int64_t at, const BlockSums& sums) {
+Normalizing normalizing_of(const OnebitNormalize& args, int64_t at, const BlockSums& sums) {
   const int64_t index = at / kSubBlockElements;
   const SubBlockSums& one = sums.sub_block[index % kSubBlocks];
   Normalizing by{.own = own_rate(args, index), .epsilon = args.epsilon, .spikes = {}};
@@ -345,7 +321,7 @@ inline Normalizing normalizing_of(const OnebitNormalize& args, int64_t at, const
   return by;
 }
 
-inline void normalize_block(const OnebitNormalize& args, int64_t begin, int64_t end) {
+void normalize_block(const OnebitNormalize& args, int64_t begin, int64_t end) {
   BlockGradient gradient;
   const Reading reading = read_gradient(args, begin, end, gradient);
   BlockSums sums = sum_block(args, begin, end, gradient);
@@ -367,7 +343,28 @@ inline void normalize_block(const OnebitNormalize& args, int64_t begin, int64_t 
                                                                   : 0;
 }
 
+}  // namespace
 }  // namespace onebit::updates::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
+#if HWY_ONCE
+namespace onebit::updates {
+
+HWY_EXPORT(normalize_block);
+
+namespace cpu {
+
+void onebit_normalize(Context& context, const OnebitNormalize& args) {
+  const int64_t blocks = kernels::blocks_in(args.end - args.begin);
+  context.parallel_for(blocks, 8, [&](int64_t first, int64_t last) {
+    for (int64_t block = first; block < last; ++block) {
+      const int64_t begin = args.begin + block * kernels::kBlockElements;
+      const int64_t end = std::min(begin + kernels::kBlockElements, args.end);
+      HWY_DYNAMIC_DISPATCH(normalize_block)(args, begin, end);
+    }
+  });
+}
+
+}  // namespace cpu
+}  // namespace onebit::updates
 #endif
