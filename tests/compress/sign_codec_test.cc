@@ -7,7 +7,6 @@
 #include <cstring>
 #include <limits>
 
-#include "onebit/exchange/compress/sub_block_scale.h"
 #include "tests/compress/reference_codec.h"
 #include "tests/compress/test_values.h"
 #include "tests/ops/mirror.h"

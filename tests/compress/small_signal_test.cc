@@ -1,5 +1,5 @@
 // How much of a small signal in noise arrives, and when: delay reduces the learning rates at which
-// Adam is stable (sub_block_scale.h).
+// Adam is stable (sign_codec.cc).
 #include <gtest/gtest.h>
 
 #include <array>

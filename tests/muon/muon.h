@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/exchange/compress/sub_block_scale.h"
+#include "onebit/exchange/compress/sign_codec.h"
 #include "onebit/exchange/optim/optimizer.h"
 #include "tests/muon/matrix_exchange.h"
 #include "tests/muon/newton_schulz.h"
@@ -33,7 +33,7 @@ struct MuonOptions {
   double momentum = 0.95;
   double weight_decay = 0;
   Sends sends = Sends::kWhitened;
-  double lead = compress::kMomentumLead;  // of the owner, as described above
+  double lead = compress::momentum_step(0).lead;  // of the owner, as described above
 };
 
 class Muon final : public optim::Optimizer {

@@ -15,7 +15,6 @@
 
 #include "hwy/cache_control.h"
 #include "onebit/exchange/compress/sign_codec.h"
-#include "onebit/exchange/compress/sub_block_scale.h"
 #include "onebit/math/kernels/simd_inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -10,7 +10,6 @@
 
 #include "onebit/exchange/compress/sign_block_inl.h"
 #include "onebit/exchange/compress/sign_codec.h"
-#include "onebit/exchange/compress/sub_block_scale.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::compress::HWY_NAMESPACE {

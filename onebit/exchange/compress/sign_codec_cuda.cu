@@ -4,7 +4,6 @@
 #include <cfloat>
 
 #include "onebit/exchange/compress/sign_codec.h"
-#include "onebit/exchange/compress/sub_block_scale.h"
 #include "onebit/math/kernels/kernel_cuda.h"
 
 namespace onebit::compress::cuda {

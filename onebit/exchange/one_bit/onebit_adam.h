@@ -12,7 +12,7 @@
 // Workers send gradients instead of momenta. So the owner's momentum smooths the noise of the signs
 // as it smooths the gradient's, and no momentum is overwritten by its transmitted signs, which
 // would lack for ten updates what a sign cannot represent. With the scales s a small signal is
-// transmitted nearly completely, and the lead compensates the rest (compress/sub_block_scale.h):
+// transmitted nearly completely, and the lead compensates the rest (compress/sign_codec.cc):
 // Adam becomes unstable if gradients are late by a step or two.
 //
 // updates::onebit_normalize keeps updating d: its shape within 256 elements follows this rank's own
