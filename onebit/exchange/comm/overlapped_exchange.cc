@@ -1,5 +1,6 @@
 #include "onebit/exchange/comm/overlapped_exchange.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "onebit/ground/base/clock.h"
@@ -89,6 +90,47 @@ void ExchangeThread::run() {
     busy_ = false;
     changed_.notify_all();
   }
+}
+
+ReadyBuckets::ReadyBuckets(const Buckets& buckets) : buckets_(buckets) {
+  restart();
+}
+
+void ReadyBuckets::restart() {
+  missing_elements_.clear();
+  for (int64_t i = 0; i < buckets_.count(); ++i) {
+    missing_elements_.push_back(buckets_.range(i).elements());
+  }
+  next_ = 0;
+}
+
+std::vector<int64_t> ReadyBuckets::ready(Range range) {
+  require(range.begin >= 0 && range.begin <= range.end && range.end <= buckets_.elements(),
+          "elements [{}, {}) became ready, but the buffer has only {}", range.begin, range.end,
+          buckets_.elements());
+  if (range.elements() == 0) return {};
+  const int64_t first = buckets_.bucket_of(range.end - 1), last = buckets_.bucket_of(range.begin);
+  for (int64_t bucket = first; bucket <= last; ++bucket) {
+    const Range whole = buckets_.range(bucket);
+    int64_t& missing = missing_elements_[static_cast<size_t>(bucket)];
+    missing -= std::min(whole.end, range.end) - std::max(whole.begin, range.begin);
+    require(missing >= 0, "elements of [{}, {}) became ready twice in one backward pass",
+            range.begin, range.end);
+  }
+  std::vector<int64_t> sendable;
+  while (next_ < buckets_.count() && missing_elements_[static_cast<size_t>(next_)] == 0) {
+    sendable.push_back(next_++);
+  }
+  return sendable;
+}
+
+void ReadyBuckets::require_all() const {
+  if (all_ready()) return;
+  const Range waiting = buckets_.range(next_);
+  fail(
+      "gradients_ready was not called for the whole gradient: {} elements of [{}, {}) are missing; "
+      "call it with every range, from the end of the buffer to its beginning",
+      missing_elements_[static_cast<size_t>(next_)], waiting.begin, waiting.end);
 }
 
 OverlappedExchange::OverlappedExchange(Communicator& communicator, const Buckets& buckets,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <functional>
@@ -13,9 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "onebit/exchange/comm/bucket.h"
 #include "onebit/exchange/comm/bucket_pipeline.h"
 #include "onebit/exchange/comm/communicator.h"
 #include "onebit/math/device/context.h"
+#include "onebit/math/tensor/view.h"
 
 namespace onebit::comm {
 
@@ -62,6 +65,28 @@ class ExchangeThread {
   bool busy_ = false, stopping_ = false;
   std::exception_ptr error_;
   std::thread thread_;  // last: starts when all other members are constructed
+};
+
+// Tracks during a backward pass which buckets can be sent as ranges of the gradient become ready.
+class ReadyBuckets {
+ public:
+  explicit ReadyBuckets(const Buckets& buckets);
+
+  // Marks a range as ready (in any order, each element once per pass) and returns the buckets that
+  // can be sent now. Buckets are sent in the order of their numbers: a complete one waits for those
+  // before it, so that all ranks send in the same order whatever the order of the ranges.
+  // Error: elements became ready twice, or outside the buffer.
+  std::vector<int64_t> ready(Range range);
+  bool all_ready() const { return next_ == buckets_.count(); }
+  // Error: the backward pass left out a range. The message names the missing elements.
+  void require_all() const;
+  // Prepares for the next pass.
+  void restart();
+
+ private:
+  Buckets buckets_;
+  std::vector<int64_t> missing_elements_;
+  int64_t next_ = 0;
 };
 
 class OverlappedExchange {
