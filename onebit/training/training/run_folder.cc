@@ -50,27 +50,18 @@ void write_run_recipes(const Path& output, const Json& recipe, const Json& resol
   write_file_atomically(output / run_files::kResolvedRecipe, json_text(resolved, 2) + "\n");
 }
 
-void save_run(checkpoint::Checkpoints& checkpoints, const engine::Engine& engine,
-              const ParameterTable& table, const ModelDescription& description,
-              const ModelCard& card, Json client_state) {
-  checkpoints.wait_for_previous();  // before anything is copied for the new one
-  client_state["recipe"] = card.recipe;
-  client_state["vocabulary_checksum"] = description.vocabulary->checksum();
-  std::function<void(const Path&)> write_model;
-  if (checkpoints.writes_model()) {
-    write_model = [snapshot = std::make_shared<ValueSnapshot>(table), description,
-                   card](const Path& folder) {
-      snapshot->write(folder, description);
-      write_model_card(folder, card, description);
-    };
-  }
-  checkpoints.save(engine, client_state, std::move(write_model));
+std::function<void(const Path&)> model_writer(const ParameterTable& table,
+                                              const ModelDescription& description,
+                                              const ModelCard& card) {
+  return
+      [snapshot = std::make_shared<ValueSnapshot>(table), description, card](const Path& folder) {
+        snapshot->write(folder, description);
+        write_model_card(folder, card, description);
+      };
 }
 
-std::vector<std::string> restore_run(const checkpoint::SavedCheckpoint& saved,
-                                     const ModelDescription& description, const Json& recipe,
-                                     ParameterTable& table, engine::Engine& engine,
-                                     int world_size) {
+void require_same_model(const checkpoint::SavedCheckpoint& saved,
+                        const ModelDescription& description) {
   const std::string place = saved.model_folder.string();
   checkpoint::suggest_other_checkpoints(saved.other_tags, [&] {
     // The shape of a model and its tensors do not determine its activation or its epsilon.
@@ -78,20 +69,20 @@ std::vector<std::string> restore_run(const checkpoint::SavedCheckpoint& saved,
     const ModelDescription written = read_model_description(saved.model_folder);
     require_same_shape(description.config, written.config, place);
   });
-  const auto checksum = saved.client_state.value("vocabulary_checksum", int64_t{-1});
+  const auto checksum = saved.client_state.value(kVocabularyChecksum, int64_t{-1});
   require(checksum == description.vocabulary->checksum(),
           "{}: the run was started with another vocabulary; give the data or the model that it was "
           "started with",
           place);
-  checkpoint::suggest_other_checkpoints(saved.other_tags,
-                                        [&] { load_values(table, saved.model_folder, {}); });
-  // Done before the optimizer is loaded, which may put this rank's own values into the table.
-  engine.broadcast_values();
-  saved.shards.serve_while([&] { engine.load(saved.shards); });
+}
+
+std::vector<std::string> describe_resume(const checkpoint::SavedCheckpoint& saved,
+                                         const Json& recipe, const engine::EngineConfig& config,
+                                         int world_size) {
   std::vector<std::string> report = {
       fmt::format("resumed from {} at step {}", saved.tag, saved.step)};
   for (auto& line : recipe_differences(saved.client_state.value("recipe", Json::object()), recipe,
-                                       engine.config().recipe.rows())) {
+                                       config.recipe.rows())) {
     report.push_back(std::move(line));
   }
   if (saved.world_size != world_size) {
@@ -100,6 +91,23 @@ std::vector<std::string> restore_run(const checkpoint::SavedCheckpoint& saved,
                     counted(saved.world_size, "rank"), world_size));
   }
   return report;
+}
+
+std::string describe_disks(const checkpoint::Disks& disks, int64_t copies) {
+  const int count = disks.count();
+  if (count == 1) {
+    return copies == 1 ? ""
+                       : fmt::format(
+                             "checkpoint_copies: {} requested, but all ranks see one disk: "
+                             "each shard is stored once",
+                             copies);
+  }
+  std::string line =
+      fmt::format("{} disks ({}): each keeps the shards of its ranks", count, listed(disks.names));
+  if (copies == 1) return line + "; if a disk is lost, its part is lost (run.checkpoint_copies)";
+  line += fmt::format(", and copies of those of {} more", std::min<int64_t>(copies, count) - 1);
+  if (copies > count) line += fmt::format(" ({} requested)", copies - 1);
+  return line;
 }
 
 std::optional<Recipe> stored_recipe(const Path& path) {

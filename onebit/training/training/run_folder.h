@@ -24,17 +24,22 @@ void check_run_folder(const Path& output, bool resume);
 // Creates the folder, and writes recipe.json and, with all defaults, recipe.resolved.json.
 void write_run_recipes(const Path& output, const Json& recipe, const Json& resolved);
 
-// Saves engine and values, and adds the card's recipe and the vocabulary's checksum to
-// `client_state`. The files are written while training continues.
-void save_run(checkpoint::Checkpoints& checkpoints, const engine::Engine& engine,
-              const ParameterTable& table, const ModelDescription& description,
-              const ModelCard& card, Json client_state);
-
-// Restores values and engine, and returns the lines to report, one for every key of `recipe` that
-// changed. Collective. Errors: the model's shape or the vocabulary differs from `description`.
-std::vector<std::string> restore_run(const checkpoint::SavedCheckpoint& saved,
-                                     const ModelDescription& description, const Json& recipe,
-                                     ParameterTable& table, engine::Engine& engine, int world_size);
+// Copies the values. Returns what writes the copy and its card into a model folder.
+std::function<void(const Path&)> model_writer(const ParameterTable& table,
+                                              const ModelDescription& description,
+                                              const ModelCard& card);
+// In a checkpoint's client state.
+inline constexpr const char* kVocabularyChecksum = "vocabulary_checksum";
+// Error: the model's shape or the vocabulary differs from `description`.
+void require_same_model(const checkpoint::SavedCheckpoint& saved,
+                        const ModelDescription& description);
+// The lines to report about a resume, one for every key of `recipe` that changed.
+std::vector<std::string> describe_resume(const checkpoint::SavedCheckpoint& saved,
+                                         const Json& recipe, const engine::EngineConfig& config,
+                                         int world_size);
+// How checkpoints are distributed over several disks, or why the `copies` requested are not made.
+// Empty: on one disk, and no copies are requested.
+std::string describe_disks(const checkpoint::Disks& disks, int64_t copies);
 
 // The recipe stored in a run's folder or a checkpoint. Empty if `path` is neither.
 std::optional<Recipe> stored_recipe(const Path& path);

@@ -6,7 +6,6 @@
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/run_files.h"
-#include "onebit/ground/base/wording.h"
 #include "onebit/math/device/profile.h"
 #include "onebit/training/costs/step_costs.h"
 #include "onebit/training/training/device_batch.h"
@@ -124,26 +123,8 @@ void Session::open(const checkpoint::SavedCheckpoint* saved) {
         "changed: the held-out data are others than before; compare no evaluation, and no best "
         "model, with those of this run's earlier steps");
   }
-  if (std::string line = describe_disks(); !line.empty()) decisions_.push_back(std::move(line));
-}
-
-// How checkpoints are distributed over several disks, or why requested copies are not made.
-std::string Session::describe_disks() const {
-  const int64_t wanted = task_.session_config().checkpoint_copies;
-  const int disks = checkpoints_.disks().count();
-  if (disks == 1) {
-    return wanted == 1 ? ""
-                       : fmt::format(
-                             "checkpoint_copies: {} requested, but all ranks see one disk: "
-                             "each shard is stored once",
-                             wanted);
-  }
-  std::string line = fmt::format("{} disks ({}): each keeps the shards of its ranks", disks,
-                                 listed(checkpoints_.disks().names));
-  if (wanted == 1) return line + "; if a disk is lost, its part is lost (run.checkpoint_copies)";
-  line += fmt::format(", and copies of those of {} more", std::min<int64_t>(wanted, disks) - 1);
-  if (wanted > disks) line += fmt::format(" ({} requested)", wanted - 1);
-  return line;
+  std::string line = describe_disks(disks(), task_.session_config().checkpoint_copies);
+  if (!line.empty()) decisions_.push_back(std::move(line));
 }
 
 double Session::share_of_disk() const {
@@ -184,8 +165,13 @@ void Session::resume(const checkpoint::SavedCheckpoint& saved, const RunOptions&
     for (std::string& line : lines) decisions_.push_back(std::move(line));
   };
   report(saved.report);
-  report(restore_run(saved, task_.description(), recipe_, table_, *engine_,
-                     communicator_.world_size()));
+  require_same_model(saved, task_.description());
+  checkpoint::suggest_other_checkpoints(saved.other_tags,
+                                        [&] { load_values(table_, saved.model_folder, {}); });
+  // Done before the optimizer is loaded, which may put this rank's own values into the table.
+  engine_->broadcast_values();
+  saved.shards.serve_while([&] { engine_->load(saved.shards); });
+  report(describe_resume(saved, recipe_, engine_->config(), communicator_.world_size()));
   const Json& state = saved.client_state;
   samples_ = state.at("samples").get<int64_t>();
   require(samples_ >= 0, "{}: damaged: `samples` is {}; resume from another checkpoint",
@@ -386,8 +372,15 @@ void Session::save_checkpoint() {
                 {kHeldOut, task_.facts().held_out_checksums}};
   state.update(state_of_source(samples_));
   if (best_.best()) state["best"] = to_json(*best_.best());
+  state["recipe"] = recipe_;
+  state[kVocabularyChecksum] = task_.description().vocabulary->checksum();
   engine_->with_common_values([&] {
-    save_run(checkpoints_, *engine_, table_, task_.description(), card(), std::move(state));
+    checkpoints_.wait_for_previous();  // before anything is copied for the new one
+    std::function<void(const Path&)> write_model;
+    if (checkpoints_.writes_model()) {
+      write_model = model_writer(table_, task_.description(), card());
+    }
+    checkpoints_.save(*engine_, state, std::move(write_model));
     const bool keeps_last =
         !task_.facts().kept_by.metric.empty() && !task_.facts().evaluations.any();
     if (keeps_last && finished() && leads_disk()) {

@@ -99,7 +99,6 @@ class Session {
   void require_same_start(const RunOptions& options);
   void require_same_data();
   void open(const checkpoint::SavedCheckpoint* saved);
-  std::string describe_disks() const;
   Json state_of_source(int64_t samples);
   void plan_memory();
   void restore(const RunOptions& options, const checkpoint::SavedCheckpoint* saved);
