@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "onebit/exchange/comm/chunked.h"
+#include "onebit/exchange/comm/collectives.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/exchange/transport/tcp_communicator.h"
 #include "python/src/interruption.h"

@@ -5,14 +5,14 @@
 #include <span>
 #include <string>
 
+#include "onebit/exchange/optim/state_layout.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/math/tensor/state.h"
 #include "python/src/module.h"
 
 namespace onebit::python {
 
 // Adds to a dictionary what one rank saves.
-class MemoryState final : public StateWriter {
+class MemoryState final : public optim::StateWriter {
  public:
   explicit MemoryState(nb::dict& to) : to_(to) {}
   void scalar(const std::string& name, Json value) override;
@@ -27,7 +27,7 @@ class MemoryState final : public StateWriter {
 
 // The states that MemoryState has written, by rank: all of them, or one that is enough for the rank
 // that reads it, because the number of ranks is the same.
-class StateInMemory final : public StateReader {
+class StateInMemory final : public optim::StateReader {
  public:
   // Error: `states` is empty.
   StateInMemory(const nb::dict& states, int saved_world_size);

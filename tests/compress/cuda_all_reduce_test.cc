@@ -17,10 +17,8 @@ using trials::Plan;
 TEST(CudaAllReduce, GivesTheBitsOfTheCpu) {
   if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
   for (const bool still : {false, true}) {
-    const Plan plan{.elements = 10 * kBlockElements + 528,
-                    .still = still,
-                    .extras = true,
-                    .options = {.keep_coded = still}};
+    const Plan plan{
+        .elements = 10 * kBlockElements + 528, .still = still, .extras = true, .options = {}};
     comm::run_thread_world(2, [&](comm::Communicator& world) {
       const Outcome expected = run_steps(world, plan);
       const auto on_device = transport::make_device_communicator(

@@ -25,11 +25,13 @@ struct Plan {
 };
 
 // A compressed all-reduce whose buckets are given one by one.
-class Exchange : public CompressedAllReduce, private BucketSource {
+class Exchange : public CompressedAllReduce {
  public:
   Exchange(comm::Communicator& world, const comm::Buckets& buckets,
            const CompressionOptions& options)
-      : CompressedAllReduce(world, buckets, options), pipeline_(world, buckets, stations(*this)) {}
+      : CompressedAllReduce(world, buckets, options),
+        pipeline_(world, buckets,
+                  stations([this](Context&, const comm::BucketInFlight&) { return data_; })) {}
 
   void submit(Context& context, int64_t bucket, const CompressedBucket& data) {
     data_ = data;
@@ -37,17 +39,9 @@ class Exchange : public CompressedAllReduce, private BucketSource {
   }
   void finish(Context& context) { pipeline_.finish(context); }
   int64_t wire_bytes() const { return pipeline_.wire_bytes(); }
-  // The buckets that have been received so far.
-  const std::vector<int64_t>& received() const { return received_; }
 
  private:
-  CompressedBucket fill(Context&, const comm::BucketInFlight&) override { return data_; }
-  void deliver(Context&, const comm::BucketInFlight& in_flight) override {
-    received_.push_back(in_flight.bucket);
-  }
-
   CompressedBucket data_;
-  std::vector<int64_t> received_;
   comm::BucketPipeline pipeline_;
 };
 
@@ -84,10 +78,21 @@ inline void decode_bucket(Context& context, CompressedAllReduce& exchange, int64
   }
 }
 
-// Runs one step in place, copying values and extras to the context's device and back.
+// What arrived last, on a CPU and without still entries.
+inline std::vector<float> decoded(Context& context, CompressedAllReduce& exchange) {
+  const comm::Buckets& buckets = exchange.buckets();
+  std::vector<float> values(static_cast<size_t>(buckets.elements()));
+  for (int64_t i = 0; i < buckets.count(); ++i) {
+    const auto [begin, end] = buckets.range(i);
+    decode_bucket(context, exchange, i, {}, View::of(values.data() + begin, {end - begin}));
+  }
+  return values;
+}
+
+// Runs one step, copying values and extras to the context's device and back: they become what
+// arrived.
 inline void exchange(Context& context, Exchange& exchange, std::vector<float>& values,
-                     std::vector<uint8_t>& still, std::vector<float>& extras, float beta = 0,
-                     bool stays_coded = false) {
+                     std::vector<uint8_t>& still, std::vector<float>& extras, float beta = 0) {
   const comm::Buckets& buckets = exchange.buckets();
   ops::Mirror mirror(context);
   const auto placed = [&](auto& all) {
@@ -106,11 +111,12 @@ inline void exchange(Context& context, Exchange& exchange, std::vector<float>& v
                      .momentum = momentum_step(beta)});
   }
   exchange.finish(context);
-  for (int64_t i = 0; stays_coded && i < buckets.count(); ++i) {
+  for (int64_t i = 0; i < buckets.count(); ++i) {
     const auto [begin, end] = buckets.range(i);
     decode_bucket(context, exchange, i, part(all_still, begin / 8, (end + 7) / 8),
                   all_values.rows(begin, end));
   }
+  if (!all_extras.empty()) exchange.decode_extras(context, all_extras);
   mirror.bring_back();
 }
 
@@ -132,16 +138,13 @@ inline void run_steps(comm::Communicator& world, const Plan& plan, Exchange& all
     std::vector<float> values = values_of(world.rank(), step, plan.elements);
     if (plan.extras) outcome.extras = extras_of(world.rank(), plan.elements);
     const int64_t before = world.wire_bytes_sent();
-    exchange(context, all_reduce, values, still, outcome.extras, plan.beta,
-             plan.options.keep_coded);
+    exchange(context, all_reduce, values, still, outcome.extras, plan.beta);
     outcome.wire_bytes = world.wire_bytes_sent() - before;
     outcome.averages.push_back(std::move(values));
-    if (all_reduce.state().empty()) continue;
     add_sizes(all_reduce.worker_residual(), outcome.worker_sizes);
     add_sizes(all_reduce.server_residual(), outcome.server_sizes);
   }
   outcome.norms = all_reduce.norms();
-  if (all_reduce.state().empty()) return;
   outcome.worker = contents(all_reduce.worker_residual());
   outcome.server = contents(all_reduce.server_residual());
 }

@@ -99,12 +99,12 @@ void AllReduce::run(std::span<float> values) {
   }
 }
 
-void AllReduce::save(StateWriter& writer, const std::string& suffix) const {
+void AllReduce::save(optim::StateWriter& writer, const std::string& suffix) const {
   writer.own("worker_residual" + suffix, view_of(worker_residual_));
   writer.own("server_residual" + suffix, view_of(server_residual_));
 }
 
-void AllReduce::load(const StateReader& reader, const std::string& suffix) {
+void AllReduce::load(const optim::StateReader& reader, const std::string& suffix) {
   const auto restore = [&](const std::string& name, std::vector<float>& residual) {
     residual = optim::own_buffer(reader, name + suffix, communicator_.rank(),
                                  static_cast<int64_t>(residual.size()));

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/math/tensor/state.h"
+#include "onebit/exchange/optim/state_layout.h"
 
 namespace onebit::deepspeed {
 
@@ -29,8 +29,8 @@ class AllReduce {
   std::span<const float> worker_residual() const { return worker_residual_; }
   std::span<const float> server_residual() const { return server_residual_; }
   // Saves the residuals, under names that end in `suffix`. load() needs the same number of ranks.
-  void save(StateWriter&, const std::string& suffix = "") const;
-  void load(const StateReader&, const std::string& suffix = "");
+  void save(optim::StateWriter&, const std::string& suffix = "") const;
+  void load(const optim::StateReader&, const std::string& suffix = "");
   int64_t size_bytes() const;  // of the residuals
   // Scale and sign bytes of this rank in the last run, as worker and as server.
   float worker_scale() const { return worker_scale_; }

@@ -61,13 +61,13 @@ double GroupedAllReduce::worker_residual_norm() {
   return std::sqrt(square);
 }
 
-void GroupedAllReduce::save(StateWriter& writer) const {
+void GroupedAllReduce::save(optim::StateWriter& writer) const {
   for (size_t group = 0; group < groups_.size(); ++group) {
     groups_[group].all_reduce->save(writer, suffix_of(group));
   }
 }
 
-void GroupedAllReduce::load(const StateReader& reader) {
+void GroupedAllReduce::load(const optim::StateReader& reader) {
   for (size_t group = 0; group < groups_.size(); ++group) {
     groups_[group].all_reduce->load(reader, suffix_of(group));
   }

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "onebit/exchange/comm/communicator.h"
+#include "onebit/exchange/optim/state_layout.h"
 #include "onebit/math/tensor/parameter_table.h"
-#include "onebit/math/tensor/state.h"
 #include "tests/deepspeed/all_reduce.h"
 
 namespace onebit::deepspeed {
@@ -22,9 +22,9 @@ class GroupedAllReduce {
   void clear_residuals();
 
   double worker_residual_norm();
-  void save(StateWriter&) const;
+  void save(optim::StateWriter&) const;
   // Needs the number of ranks that saved.
-  void load(const StateReader&);
+  void load(const optim::StateReader&);
   int64_t size_bytes() const;
 
  private:

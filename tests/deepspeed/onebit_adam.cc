@@ -80,14 +80,14 @@ StepReport OneBitAdam::compressed_step(Context& context, ParameterTable& table,
   return report;
 }
 
-void OneBitAdam::save(StateWriter& writer) const {
+void OneBitAdam::save(optim::StateWriter& writer) const {
   optim::save_state_name(writer, kStateName);
   writer.scalar("counter", counter_);
   moments_.save(writer);
   all_reduce_.save(writer);
 }
 
-void OneBitAdam::load(Context&, ParameterTable&, const StateReader& reader) {
+void OneBitAdam::load(Context&, ParameterTable&, const optim::StateReader& reader) {
   optim::check_state_name(reader, kStateName);
   ONEBIT_INVARIANT(reader.saved_world_size() == communicator_.world_size());
   counter_ = reader.scalar("counter").get<int64_t>();

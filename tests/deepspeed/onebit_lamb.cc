@@ -190,7 +190,7 @@ void OneBitLamb::move(TensorState& tensor, ParameterTable& table, const StepInpu
   }
 }
 
-void OneBitLamb::save(StateWriter& writer) const {
+void OneBitLamb::save(optim::StateWriter& writer) const {
   optim::save_state_name(writer, kStateName);
   writer.scalar("counter", counter_);
   Json tensors = Json::array();
@@ -206,7 +206,7 @@ void OneBitLamb::save(StateWriter& writer) const {
   all_reduce_.save(writer);
 }
 
-void OneBitLamb::load(Context&, ParameterTable&, const StateReader& reader) {
+void OneBitLamb::load(Context&, ParameterTable&, const optim::StateReader& reader) {
   optim::check_state_name(reader, kStateName);
   ONEBIT_INVARIANT(reader.saved_world_size() == communicator_.world_size());
   counter_ = reader.scalar("counter").get<int64_t>();

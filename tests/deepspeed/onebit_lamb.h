@@ -36,9 +36,9 @@ class OneBitLamb : public optim::Optimizer {
   optim::GradientNeed gradient_need() const override;
   optim::Phase phase() const override { return phase_; }
   optim::StepReport step(Context&, ParameterTable&, const optim::StepInput&) override;
-  void save(StateWriter&) const override;
+  void save(optim::StateWriter&) const override;
   // Needs the number of ranks that saved.
-  void load(Context&, ParameterTable&, const StateReader&) override;
+  void load(Context&, ParameterTable&, const optim::StateReader&) override;
   int64_t saved_bytes(optim::Phase) const override { return state_bytes(); }
   int64_t state_bytes() const override;
 

@@ -135,7 +135,7 @@ void ZeroOneAdam::synchronize(ParameterTable& table) {
   rate_sum_ = 0;
 }
 
-void ZeroOneAdam::save(StateWriter& writer) const {
+void ZeroOneAdam::save(optim::StateWriter& writer) const {
   optim::save_state_name(writer, kStateName);
   writer.scalar("phase", std::string(name_of(phase_)));
   writer.scalar("counters", Json{counter_, variance_interval_, averages_, local_interval_,
@@ -149,7 +149,7 @@ void ZeroOneAdam::save(StateWriter& writer) const {
   all_reduce_.save(writer);
 }
 
-void ZeroOneAdam::load(Context&, ParameterTable&, const StateReader& reader) {
+void ZeroOneAdam::load(Context&, ParameterTable&, const optim::StateReader& reader) {
   optim::check_state_name(reader, kStateName);
   ONEBIT_INVARIANT(reader.saved_world_size() == communicator_.world_size());
   const bool frozen = reader.scalar("phase") == std::string(name_of(Phase::kCompressed));

@@ -137,7 +137,7 @@ void Muon::move(ParameterTable& table, const StepInput& input) const {
   }
 }
 
-void Muon::load(Context&, ParameterTable&, const StateReader&) {
+void Muon::load(Context&, ParameterTable&, const optim::StateReader&) {
   fail("a run of Muon's is not resumed");
 }
 

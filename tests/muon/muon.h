@@ -47,8 +47,8 @@ class Muon final : public optim::Optimizer {
   // Error: a gradient of a matrix is not finite.
   optim::StepReport step(Context&, ParameterTable&, const optim::StepInput&) override;
   // Saves only the state of the others: runs of this optimizer are not resumed.
-  void save(StateWriter& writer) const override { others_->save(writer); }
-  void load(Context&, ParameterTable&, const StateReader&) override;
+  void save(optim::StateWriter& writer) const override { others_->save(writer); }
+  void load(Context&, ParameterTable&, const optim::StateReader&) override;
   int64_t saved_bytes(optim::Phase phase) const override { return others_->saved_bytes(phase); }
   int64_t state_bytes() const override { return others_->state_bytes(); }
   int64_t wire_bytes_sent() const override { return others_->wire_bytes_sent(); }

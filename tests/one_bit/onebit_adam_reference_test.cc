@@ -19,7 +19,7 @@ enum class Rule { kAdam, kLamb };
 // The node that keeps each element's momentum.
 std::vector<int> owners_of(const TrialOptions& options, const comm::Nodes& nodes) {
   const auto owned = on_ranks(Restatement::kWorld, options, [](Trial& trial) {
-    return dynamic_cast<CompressedOptimizer&>(trial.optimizer()).exchange().owned_ranges();
+    return dynamic_cast<CompressedOptimizer&>(trial.optimizer()).momentum().owned_ranges();
   });
   std::vector<int> owners;
   for (size_t rank = 0; rank < owned.size(); ++rank) {

@@ -6,7 +6,7 @@
 #include "onebit/exchange/comm/bucket.h"
 #include "onebit/exchange/compress/bucket_size.h"
 #include "onebit/exchange/one_bit/onebit_adam.h"
-#include "onebit/exchange/one_bit/sign_exchange.h"
+#include "onebit/exchange/one_bit/owned_momentum.h"
 #include "onebit/exchange/one_bit/zero_one_adam.h"
 #include "onebit/ground/base/error.h"
 #include "tests/optim/trial.h"
@@ -212,21 +212,14 @@ TEST(ResidualPlacement, DoesNotDependOnTheBucketsOfTheCheckpoint) {
   }
 }
 
-// An exchange that only keeps state sends nothing.
-class NoSource final : public compress::BucketSource {
-  compress::CompressedBucket fill(Context&, const comm::BucketInFlight&) override {
-    fail("nothing is sent");
-  }
-};
-
 // The layout depends on the size of messages, and so on the number of ranks.
 TEST(ResidualPlacement, AChangedCutKeepsWhatIsOwedOnAnyNumberOfRanks) {
   constexpr int64_t kElements = 80 * comm::kBlockElements + 1000, kMinBytes = 8192;
   const auto number_of = [](int64_t place, int rank, int kind) {
     return static_cast<float>(place % 997 + 1000 * rank + 10000 * kind);
   };
-  // Runs `work` with the exchange of every rank, and returns the saved states.
-  const auto saved_by = [&](int ranks, const std::function<void(SignExchange&)>& work) {
+  // Runs `work` with the momentum of every rank, and returns the saved states.
+  const auto saved_by = [&](int ranks, const std::function<void(OwnedMomentum&)>& work) {
     std::vector<MemoryState> states(static_cast<size_t>(ranks));
     comm::run_thread_world(ranks, [&](comm::Communicator& communicator) {
       ParameterTable table;
@@ -235,15 +228,14 @@ TEST(ResidualPlacement, AChangedCutKeepsWhatIsOwedOnAnyNumberOfRanks) {
       const comm::Buckets buckets =
           compress::sized_buckets(table.size_elements(), ranks, kMinBytes);
       const Topology topology(communicator, {.buckets = buckets, .world_size = ranks}, Device{});
-      NoSource source;
-      SignExchange signs(topology, ConstView(), source);
-      signs.hold(Tensor::zeros(Device{}, DType::kF32, {table.size_elements()}));
-      work(signs);
-      signs.save(states[static_cast<size_t>(communicator.rank())]);
+      OwnedMomentum momentum(topology, ConstView());
+      momentum.hold(Tensor::zeros(Device{}, DType::kF32, {table.size_elements()}));
+      work(momentum);
+      momentum.save(states[static_cast<size_t>(communicator.rank())]);
     });
     return states;
   };
-  std::vector<MemoryState> states = saved_by(4, [](SignExchange&) {});
+  std::vector<MemoryState> states = saved_by(4, [](OwnedMomentum&) {});
   const int64_t bucket_bytes = states[0].scalars.at("bucket_bytes").get<int64_t>();
   EXPECT_EQ(bucket_bytes, 10 * kMinBytes);  // eight buckets of ten blocks, and one block
   for (int rank = 0; rank < 4; ++rank) {
@@ -257,7 +249,7 @@ TEST(ResidualPlacement, AChangedCutKeepsWhatIsOwedOnAnyNumberOfRanks) {
   const KeptResiduals before = kept_by(states, elements, bucket_bytes);
   for (const int ranks : {2, 4, 7, 64}) {
     const auto loaded =
-        saved_by(ranks, [&](SignExchange& signs) { signs.load(MemoryReader(states), 0.9); });
+        saved_by(ranks, [&](OwnedMomentum& momentum) { momentum.load(MemoryReader(states), 0.9); });
     const KeptResiduals now =
         kept_by(loaded, elements, loaded[0].scalars.at("bucket_bytes").get<int64_t>());
     EXPECT_EQ(now.momentum, before.momentum) << ranks;

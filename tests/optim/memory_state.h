@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "onebit/exchange/optim/state_layout.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/math/tensor/state.h"
 #include "onebit/math/tensor/tensor.h"
 
 namespace onebit::optim {

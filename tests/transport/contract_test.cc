@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "onebit/exchange/comm/chunked.h"
+#include "onebit/exchange/comm/collectives.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/exchange/transport/device_communicator.h"
 #include "onebit/exchange/transport/nccl_communicator.h"

@@ -5,8 +5,9 @@
 
 #include "onebit/exchange/checkpoint/checkpoint_folder.h"
 #include "onebit/exchange/checkpoint/checkpoint_recovery.h"
-#include "onebit/exchange/checkpoint/rank_exchange.h"
+#include "onebit/exchange/checkpoint/file_exchange.h"
 #include "onebit/exchange/checkpoint/state_shard.h"
+#include "onebit/exchange/comm/collectives.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/folder.h"
@@ -88,7 +89,7 @@ void CheckpointWriter::send_copies(const Path& partial) {
     }
   }
   if (transfers.empty()) return;
-  run_on_all(*communicator_, kWhat, [&] { exchange_files(*communicator_, transfers); });
+  comm::run_on_all(*communicator_, kWhat, [&] { exchange_files(*communicator_, transfers); });
 }
 
 // Adds the checksums of the shards and of the model, whose bytes are equal on all disks.
@@ -98,11 +99,11 @@ Json CheckpointWriter::complete_state(const CheckpointJob& job, const Path& part
   const Path model = partial / model_file_name();
   std::string own;
   Json state = job.state, files = Json::object();
-  run_on_all(*communicator_, kWhat, [&] {
+  comm::run_on_all(*communicator_, kWhat, [&] {
     own = stated_checksum(partial / shard_name(rank, world));
     if (std::filesystem::exists(model)) files[model_file_name()] = stated_checksum(model);
   });
-  const std::vector<std::string> shards = gather_texts(*communicator_, own);
+  const std::vector<std::string> shards = comm::gather_texts(*communicator_, own);
   for (int shard = 0; shard < world; ++shard) {
     files[shard_name(shard, world)] = shards[static_cast<size_t>(shard)];
   }
@@ -115,10 +116,10 @@ Json CheckpointWriter::complete_state(const CheckpointJob& job, const Path& part
 void CheckpointWriter::write_parts(const CheckpointJob& job) {
   const bool leads = disks_.leads(communicator_->rank());
   const Path partial = folder_.partial_folder(job.tag);
-  run_on_all(*communicator_, kWhat, [&] {
+  comm::run_on_all(*communicator_, kWhat, [&] {
     if (leads) folder_.begin(job.tag);
   });
-  run_on_all(*communicator_, kWhat, [&] {
+  comm::run_on_all(*communicator_, kWhat, [&] {
     job.shard->write(partial);
     if (!leads) return;
     make_folder(partial / run_files::kModel);
@@ -127,7 +128,7 @@ void CheckpointWriter::write_parts(const CheckpointJob& job) {
   if (disks_.count() > 1) send_copies(partial);
   const Json state = complete_state(job, partial);
   // Written last: it marks this disk's part as complete, in case only another disk publishes it.
-  run_on_all(*communicator_, kWhat, [&] {
+  comm::run_on_all(*communicator_, kWhat, [&] {
     if (!leads) return;
     write_file_atomically(partial / run_files::kState, json_text(state, 2) + "\n");
     if (disks_.count() > 1) sync_tree(partial);
@@ -143,7 +144,7 @@ void CheckpointWriter::write(const CheckpointJob& job) {
   try {
     write_parts(job);
     whole = !alone;
-    run_on_all(*communicator_, kWhat, [&] {
+    comm::run_on_all(*communicator_, kWhat, [&] {
       if (!leads) return;
       folder_.publish(job.tag);
       if (alone) prune(job.keep_last);
@@ -250,14 +251,8 @@ std::optional<SavedCheckpoint> Checkpoints::open(const std::string& tag) const {
   if (!found) return std::nullopt;
   const Path folder = folder_.folder(found->tag);
   CheckpointFacts facts = read_facts(folder);
-  std::unique_ptr<ShardService> service;
-  if (found->fetches) {
-    service = std::make_unique<ShardService>(communicator_.duplicate(),
-                                             [folder, world = facts.world_size](int shard) {
-                                               return folder / shard_name(shard, world);
-                                             });
-  }
-  StateShards shards(folder, found->holders, std::move(facts.state), rank_, std::move(service));
+  StateShards shards(folder, found->holders, std::move(facts.state), rank_,
+                     found->fetches ? communicator_.duplicate() : nullptr);
   SavedCheckpoint saved = saved_checkpoint(folder, found->tag, std::move(facts), std::move(shards));
   saved.other_tags = std::move(found->other_tags);
   saved.report = std::move(found->report);

@@ -3,14 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
 
+#include "onebit/exchange/checkpoint/checkpoint_repair.h"
 #include "onebit/exchange/checkpoint/checkpoint_search.h"
-#include "onebit/exchange/checkpoint/rank_exchange.h"
-#include "onebit/exchange/checkpoint/shard_service.h"
+#include "onebit/exchange/comm/collectives.h"
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/run_files.h"
@@ -56,7 +53,7 @@ Json flaws_found(const CheckpointFolder& folder, const Disks& disks, int rank,
 void verify_checkpoint(comm::Communicator& communicator, const CheckpointFolder& folder,
                        const Disks& disks, CheckpointCandidate& candidate) {
   const Json mine = flaws_found(folder, disks, communicator.rank(), candidate);
-  const std::vector<std::string> texts = gather_texts(communicator, json_text(mine));
+  const std::vector<std::string> texts = comm::gather_texts(communicator, json_text(mine));
   for (int rank = 0; rank < communicator.world_size(); ++rank) {
     const auto disk = static_cast<size_t>(disks.disk_of(rank));
     const auto add_flaw = [&](int shard, const std::string& flaw) {
@@ -172,123 +169,12 @@ class Recovery {
   }
 
   RecoveredCheckpoint recovered(CheckpointCandidate& candidate) {
-    repair(candidate);
+    if (disks_.count() == 1) return outcome(candidate);
     std::vector<std::string> report = {source_of(candidate)};
-    repair_shards_of(candidate, report);
+    complete_disks(communicator_, folder_, disks_, candidate, report);
     RecoveredCheckpoint recovered = outcome(candidate);
-    if (disks_.count() > 1) recovered.report = std::move(report);
+    recovered.report = std::move(report);
     return recovered;
-  }
-
-  // Afterwards every disk has the folder of the tag, under its final name.
-  void repair(const CheckpointCandidate& candidate) {
-    const auto disks = static_cast<size_t>(disks_.count());
-    size_t source = 0;
-    while (!candidate.common[source]) ++source;
-    const bool works =
-        std::any_of(candidate.on.begin(), candidate.on.end(),
-                    [](const auto* held) { return held == nullptr || !held->published; }) ||
-        std::count(candidate.common.begin(), candidate.common.end(), false) > 0;
-    if (!works) return;
-    const HeldCheckpoint* const own = candidate.on[static_cast<size_t>(disk_)];
-    const bool leads = disks_.leads(rank_);
-    const bool lacks = !candidate.common[static_cast<size_t>(disk_)];
-    const Path place = folder_.folder(candidate.tag);
-    // Next to the folder if the disk has none of this checkpoint, else next to its model.
-    Path incoming = own == nullptr ? folder_.partial_folder(candidate.tag)
-                                   : folder_of(folder_, *own) / run_files::kIncoming;
-    std::optional<FolderLock> lock;
-    constexpr const char* kWhat = "the checkpoint was not restored to this disk";
-    run_on_all(communicator_, kWhat, [&] {
-      if (!leads || (own != nullptr && own->published && !lacks)) return;
-      make_folder(folder_.root());
-      lock.emplace(folder_.root());
-      if (!lacks) return;
-      std::filesystem::remove_all(incoming);
-      make_folder(incoming / run_files::kModel);
-    });
-    std::vector<FileTransfer> transfers;
-    const HeldCheckpoint& whole = *candidate.on[source];
-    for (size_t disk = 0; disk < disks; ++disk) {
-      if (candidate.common[disk]) continue;
-      for (const auto& [name, bytes] : whole.common_files) {
-        transfers.push_back({.from = disks_.leader_of(static_cast<int>(source)),
-                             .to = disks_.leader_of(static_cast<int>(disk)),
-                             .source = folder_of(folder_, whole) / name,
-                             .target = incoming / name});
-      }
-    }
-    run_on_all(communicator_, kWhat, [&] { exchange_files(communicator_, transfers); });
-    run_on_all(communicator_, kWhat, [&] {
-      if (!leads) return;
-      if (lacks && own != nullptr) move_into(incoming, folder_of(folder_, *own));
-      if (own != nullptr && own->published) return;
-      const Path partial = folder_.partial_folder(candidate.tag);
-      sync_tree(partial);
-      replace_folder(partial, place);
-    });
-  }
-
-  // Which disk receives which shard: those damaged there, and those that it keeps according to
-  // state.json and has lost.
-  std::vector<ShardRepair> repairs_of(const CheckpointCandidate& candidate) const {
-    std::vector<ShardRepair> repairs;
-    for (size_t disk = 0; disk < candidate.shards.size(); ++disk) {
-      std::set<int> wanted = candidate.kept_with_copies_by(disks_.names[disk]);
-      for (const CheckpointFlaw& flaw : candidate.flaws) {
-        if (flaw.disk == disk && flaw.shard != kNoShard) wanted.insert(flaw.shard);
-      }
-      for (const int shard : wanted) {
-        if (candidate.has(disk, shard)) continue;
-        for (size_t other = 0; other < candidate.shards.size(); ++other) {
-          if (!candidate.has(other, shard)) continue;
-          repairs.push_back(
-              {.shard = shard, .from = static_cast<int>(other), .to = static_cast<int>(disk)});
-          break;
-        }
-      }
-    }
-    return repairs;
-  }
-
-  // Makes the repairs and reports them.
-  void repair_shards_of(CheckpointCandidate& candidate, std::vector<std::string>& report) {
-    const std::vector<ShardRepair> repairs = repairs_of(candidate);
-    const std::vector<std::string> failures =
-        repair_shards(communicator_, folder_, disks_, candidate.tag, candidate.world_size, repairs);
-    std::map<size_t, std::vector<int>> repaired;
-    std::map<size_t, std::string> failed;
-    for (size_t i = 0; i < repairs.size(); ++i) {
-      const auto disk = static_cast<size_t>(repairs[i].to);
-      if (!failures[i].empty()) {
-        failed[disk] = failures[i];
-        continue;
-      }
-      repaired[disk].push_back(repairs[i].shard);
-      std::vector<int>& own = candidate.shards[disk];
-      own.insert(std::upper_bound(own.begin(), own.end(), repairs[i].shard), repairs[i].shard);
-    }
-    for (const CheckpointFlaw& flaw : candidate.flaws) {
-      report.push_back(flaw.text + (flaw.shard == kNoShard || candidate.has(flaw.disk, flaw.shard)
-                                        ? ": replaced by the copy of another disk"
-                                        : ": read from another disk"));
-    }
-    for (const auto& [disk, shards] : repaired) {
-      report.push_back(
-          fmt::format("{} received {} from another disk", disks_.names[disk], shard_list(shards)));
-    }
-    for (const auto& [disk, failure] : failed) {
-      report.push_back(fmt::format("{} keeps fewer copies until the next checkpoint: {}",
-                                   disks_.names[disk], failure));
-    }
-  }
-
-  // Moves the files that every disk has into a folder that already has shards.
-  static void move_into(const Path& incoming, const Path& folder) {
-    sync_tree(incoming);
-    replace_folder(incoming / run_files::kModel, folder / run_files::kModel);
-    rename_durably(incoming / run_files::kState, folder / run_files::kState);
-    std::filesystem::remove_all(incoming);
   }
 
   RecoveredCheckpoint outcome(const CheckpointCandidate& candidate) const {

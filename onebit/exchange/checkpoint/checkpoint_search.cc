@@ -11,8 +11,8 @@
 #include "onebit/data/formats/hugging_face_folder.h"
 #include "onebit/data/formats/safetensors.h"
 #include "onebit/exchange/checkpoint/checkpoint_folder.h"
-#include "onebit/exchange/checkpoint/rank_exchange.h"
 #include "onebit/exchange/checkpoint/state_shard.h"
+#include "onebit/exchange/comm/collectives.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/json.h"
@@ -289,7 +289,7 @@ std::vector<DiskContents> gather_contents(comm::Communicator& communicator,
   const std::string mine = disks.leads(communicator.rank())
                                ? json_text(contents_of_disk(folder).to_json())
                                : std::string();
-  const std::vector<std::string> texts = gather_texts(communicator, mine);
+  const std::vector<std::string> texts = comm::gather_texts(communicator, mine);
   std::vector<DiskContents> contents;
   for (int disk = 0; disk < disks.count(); ++disk) {
     const auto leader = static_cast<size_t>(disks.leader_of(disk));

@@ -100,7 +100,7 @@ class Communicator {
 
   // Every rank ends with the same bits: the values of all ranks combined in rank order. For small
   // agreements (norms, flags, counts), as each rank sends all its values to every other. Long f32
-  // buffers are averaged by dense_exchange.h or summed by chunked.h. kMax and kMin of NaN are NaN.
+  // buffers are averaged by dense_exchange.h, summed by collectives.h. kMax, kMin of NaN are NaN.
   void all_reduce(std::span<float> values, Reduction reduction);
   void all_reduce(std::span<double> values, Reduction reduction);
   void all_reduce(std::span<int64_t> values, Reduction reduction);
@@ -124,7 +124,7 @@ class Communicator {
   Request start_all_to_all_v(const AllToAll& chunks);
 
   // Every rank ends with a copy of the bytes of `root`, which sends all of them to each rank (for
-  // long buffers see chunked.h).
+  // long buffers see collectives.h).
   void broadcast(std::span<std::byte> bytes, int root);
   Request start_broadcast(std::span<std::byte> bytes, int root);
 

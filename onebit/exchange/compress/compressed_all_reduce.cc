@@ -64,7 +64,6 @@ CompressedAllReduce::CompressedAllReduce(const comm::Communicator& communicator,
       world_size_(communicator.world_size()),
       rank_(communicator.rank()),
       options_(options) {
-  if (bypassed()) return;
   const Device device = communicator.device();
   const int64_t owned = buckets.owned_elements(world_size_, rank_);
   int64_t owned_blocks = 0;
@@ -82,7 +81,6 @@ CompressedAllReduce::CompressedAllReduce(const comm::Communicator& communicator,
   server_squares_ = Tensor::zeros(device, DType::kF64, {owned_blocks, 2});
   worker_squares_on_host_ = Tensor::zeros(Device{}, DType::kF64, worker_squares_.shape());
   server_squares_on_host_ = Tensor::zeros(Device{}, DType::kF64, server_squares_.shape());
-  if (!options.keep_coded) return;
   coded_offsets_ = {0};
   for (int64_t bucket = 0; bucket < buckets.count(); ++bucket) {
     coded_offsets_.push_back(coded_offsets_.back() +
@@ -92,27 +90,22 @@ CompressedAllReduce::CompressedAllReduce(const comm::Communicator& communicator,
   coded_.fill_zero();
 }
 
-comm::BucketStations CompressedAllReduce::stations(BucketSource& source) {
+comm::BucketStations CompressedAllReduce::stations(CompressedFill fill) {
   using comm::BucketInFlight;
   return {
       .chunk_bytes = [](Range chunk) { return compress::chunk_bytes(chunk.elements()); },
-      .fill_provides = options_.keep_coded ? comm::BucketStations::Provides::kGathered
-                                           : comm::BucketStations::Provides::kNothing,
-      .exchanges_alone = !bypassed(),
+      .fill_provides = comm::BucketStations::Provides::kGathered,
+      .exchanges_alone = true,
       .fill =
-          [this, &source](Context& context, BucketInFlight& in_flight) {
-            const CompressedBucket data = source.fill(context, in_flight);
+          [this, fill = std::move(fill)](Context& context, BucketInFlight& in_flight) {
+            const CompressedBucket data = fill(context, in_flight);
             ONEBIT_INVARIANT(data.values.elements() == in_flight.range.elements());
             data_[static_cast<size_t>(in_flight.slot)] = data;
-            if (coded_.size_bytes() > 0) in_flight.gathered = coded(in_flight.bucket);
+            in_flight.gathered = coded(in_flight.bucket);
           },
       .pack = [this](Context& context, BucketInFlight& in_flight) { pack(context, in_flight); },
       .reduce = [this](Context& context, BucketInFlight& in_flight) { reduce(context, in_flight); },
-      .deliver =
-          [this, &source](Context& context, BucketInFlight& in_flight) {
-            if (!bypassed()) unpack(context, in_flight);
-            source.deliver(context, in_flight);
-          }};
+      .deliver = {}};  // the results stay coded where they have arrived
 }
 
 std::span<std::byte> CompressedAllReduce::coded(int64_t bucket) const {
@@ -173,62 +166,53 @@ void CompressedAllReduce::reduce(Context& context, comm::BucketInFlight& in_flig
   });
 }
 
-void CompressedAllReduce::unpack(Context& context, comm::BucketInFlight& in_flight) {
-  const CompressedBucket& data = data_[static_cast<size_t>(in_flight.slot)];
-  const Range range = in_flight.range;
+template <typename Work>
+void CompressedAllReduce::for_chunks(int64_t bucket, const Work& work) const {
+  const Range range = buckets_.range(bucket);
+  const std::span<std::byte> bytes = coded(bucket);
   size_t offset = 0;
   for (int rank = 0; rank < world_size_; ++rank) {
     const Range chunk = comm::chunk_of(range, world_size_, rank);
-    const auto size_bytes = static_cast<size_t>(in_flight.chunk_bytes[static_cast<size_t>(rank)]);
-    const int64_t place = chunk.begin - range.begin, elements = chunk.elements();
-    if (elements == 0) continue;
-    Decode args{
-        .chunk = bytes_view(in_flight.gathered.subspan(offset, size_bytes), context.device()),
-        .elements = elements,
-        .still = part_of(data.still, place / 8, sign_bytes(elements)),
-        .values = {},
-        .extras = part_of(data.extras, place / kBlockElements, blocks_in(elements)),
-        .blocks = {0, blocks_in(elements)}};
-    offset += size_bytes;
-    if (options_.keep_coded) {
-      if (!args.extras.empty()) compress::decode(context, args);
-      continue;
+    const auto size_bytes = static_cast<size_t>(compress::chunk_bytes(chunk.elements()));
+    if (chunk.elements() > 0) {
+      work(Range{chunk.begin - range.begin, chunk.end - range.begin},
+           bytes.subspan(offset, size_bytes));
     }
-    in_pieces(context, elements, [&](BlockRange blocks_now) {
-      const Range now = elements_of(blocks_now, elements);
-      args.values = data.values.rows(place + now.begin, place + now.end);
-      args.blocks = blocks_now;
-      compress::decode(context, args);
-      in_flight.poll();
-    });
+    offset += size_bytes;
   }
 }
 
 void CompressedAllReduce::decode(Context& context, int64_t bucket, BlockRange blocks,
                                  ConstView still, View values) {
-  ONEBIT_INVARIANT(options_.keep_coded && !bypassed());
-  const Range range = buckets().range(bucket);
-  const std::span<const std::byte> bytes = coded(bucket);
-  size_t offset = 0;
-  for (int rank = 0; rank < world_size_; ++rank) {
-    const Range chunk = comm::chunk_of(range, world_size_, rank);
-    const int64_t elements = chunk.elements();
-    const auto size_bytes = static_cast<size_t>(compress::chunk_bytes(elements));
-    const int64_t place = chunk.begin - range.begin, first = place / kBlockElements;
+  for_chunks(bucket, [&](Range chunk, std::span<std::byte> bytes) {
+    const int64_t elements = chunk.elements(), place = chunk.begin, first = place / kBlockElements;
     const BlockRange inside{std::max(blocks.begin - first, int64_t{0}),
                             std::min(blocks.end - first, blocks_in(elements))};
-    if (inside.begin < inside.end) {
-      const Range now = elements_of(inside, elements);
-      const int64_t shift = place - blocks.begin * kBlockElements;
+    if (inside.begin >= inside.end) return;
+    const Range now = elements_of(inside, elements);
+    const int64_t shift = place - blocks.begin * kBlockElements;
+    compress::decode(context, {.chunk = bytes_view(bytes, context.device()),
+                               .elements = elements,
+                               .still = part_of(still, place / 8, sign_bytes(elements)),
+                               .values = values.rows(now.begin + shift, now.end + shift),
+                               .extras = {},
+                               .blocks = inside});
+  });
+}
+
+void CompressedAllReduce::decode_extras(Context& context, View extras) {
+  for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) {
+    const int64_t begin = buckets_.range(bucket).begin;
+    for_chunks(bucket, [&](Range chunk, std::span<std::byte> bytes) {
+      const int64_t elements = chunk.elements(), blocks = blocks_in(elements);
       compress::decode(context,
-                       {.chunk = bytes_view(bytes.subspan(offset, size_bytes), context.device()),
+                       {.chunk = bytes_view(bytes, context.device()),
                         .elements = elements,
-                        .still = part_of(still, place / 8, sign_bytes(elements)),
-                        .values = values.rows(now.begin + shift, now.end + shift),
-                        .extras = {},
-                        .blocks = inside});
-    }
-    offset += size_bytes;
+                        .still = {},
+                        .values = {},
+                        .extras = part_of(extras, (begin + chunk.begin) / kBlockElements, blocks),
+                        .blocks = {0, blocks}});
+    });
   }
 }
 
@@ -241,7 +225,6 @@ int64_t CompressedAllReduce::coded_bytes(const comm::Buckets& buckets, int world
 }
 
 std::vector<NamedView> CompressedAllReduce::state() {
-  if (bypassed()) return {};
   return {{"worker_residual", worker_residual()}, {"server_residual", server_residual_.view()}};
 }
 
@@ -253,7 +236,6 @@ void CompressedAllReduce::clear_residuals() {
 }
 
 ResidualNorms CompressedAllReduce::norms() {
-  if (bypassed()) return {};
   copy(worker_squares_on_host_.view(), worker_squares_.view());
   copy(server_squares_on_host_.view(), server_squares_.view());
   return {.values = norm_of(worker_squares_on_host_, 0),

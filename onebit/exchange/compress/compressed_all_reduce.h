@@ -7,10 +7,13 @@
 //   worker  c = x + e_worker; every chunk of sign(c) * scale goes to its owner; e_worker = c - sent
 //   owner   a = average over ranks + e_server; sign(a) * scale goes to all;     e_server = a - sent
 //   x = what the owners sent, the same bits on every rank
-// The sums and signs are computed by sign_codec.h (sign_block_inl.h on CPUs).
+// The sums and signs are computed by sign_codec.h (sign_block_inl.h on CPUs). What the owners sent
+// is kept coded, one bit per element, until its bucket is exchanged again. Users decode the part
+// that they use, so the values never exist all at once.
 #pragma once
 
 #include <array>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -24,26 +27,19 @@
 namespace onebit::compress {
 
 struct CompressionOptions {
-  // With one rank, leave values and extras unchanged instead of compressing them locally twice as
-  // the algorithm would.
-  bool bypass_single_rank = false;
-  // The owner of a chunk keeps its momentum and sends that, with its lead (sub_block_scale.h),
+  // The owner of a chunk keeps its momentum and sends that, with its lead (sign_codec.cc),
   // instead of the average.
   bool owner_momentum = false;
-  // The received signs are kept coded, one bit per element, until their bucket is exchanged again.
-  // decode() decodes the part that is used, so the values never exist all at once. The memory of a
-  // bucket's values belongs to the caller again once it is packed.
-  bool keep_coded = false;
   // The caller provides the memory of the worker residual through hold_worker_residual().
   bool given_residual = false;
 };
 
-// One bucket's data. The memory of the views must live until the bucket has been received.
+// One bucket's data. Values and extras are read while the bucket is packed: the next bucket may use
+// their memory. The bitmap must live until the end of the exchange.
 struct CompressedBucket {
-  View values;      // f32 [elements of the bucket]  in: this rank's x, out: what the owners sent,
-                    // unless it is kept coded
-  ConstView still;  // u8 [ceil(elements / 8)] bitmap as in sign_codec.h, or empty
-  View extras;      // f32 [blocks of the bucket]  in: this rank's, out: average, or empty
+  ConstView values;       // f32 [elements of the bucket]  this rank's x, finite
+  ConstView still;        // u8 [ceil(elements / 8)] bitmap as in sign_codec.h, or empty
+  ConstView extras;       // f32 [blocks of the bucket], or empty
   MomentumStep momentum;  // the owners' in this step
 };
 
@@ -60,17 +56,8 @@ struct NamedView {
   View view;
 };
 
-// Who has the values. Both functions run in the stations of a bucket.
-class BucketSource {
- public:
-  virtual ~BucketSource() = default;
-  // Computes a bucket's data and returns where they are. Values must be finite.
-  virtual CompressedBucket fill(Context&, const comm::BucketInFlight&) = 0;
-  // Called when the extras of a bucket, and its values unless they are kept coded, have been
-  // decoded. When the call returns, the bucket's memory belongs to the source again: use it here if
-  // another bucket will take the slot.
-  virtual void deliver(Context&, const comm::BucketInFlight&) {}
-};
+// Computes a bucket's data and returns where they are.
+using CompressedFill = std::function<CompressedBucket(Context&, const comm::BucketInFlight&)>;
 
 // The state of a rank in the exchange, and its table of stations. It outlives the pipeline.
 class CompressedAllReduce {
@@ -81,14 +68,16 @@ class CompressedAllReduce {
   CompressedAllReduce(const CompressedAllReduce&) = delete;
   CompressedAllReduce& operator=(const CompressedAllReduce&) = delete;
 
-  // The stations of this exchange, for a pipeline of buckets(). They use `source`.
-  comm::BucketStations stations(BucketSource& source);
+  // The stations of this exchange, for a pipeline of buckets().
+  comm::BucketStations stations(CompressedFill fill);
   const comm::Buckets& buckets() const { return buckets_; }
 
-  // With keep_coded, between two exchanges: decodes some blocks of what was last received of a
-  // bucket into f32 [elements of `blocks`]. `still`: bitmap of the bucket, or empty. It may differ
-  // from the bitmap of the exchange.
+  // Between two exchanges: decodes some blocks of what was last received of a bucket into f32
+  // [elements of `blocks`]. `still`: bitmap of the bucket, or empty. It may differ from the bitmap
+  // of the exchange.
   void decode(Context& context, int64_t bucket, BlockRange blocks, ConstView still, View values);
+  // Likewise the extras of all buckets, averaged over ranks, into f32 [blocks].
+  void decode_extras(Context& context, View extras);
 
   // The state that this rank must save to resume exactly: the worker residual f32 [elements] and
   // the server residual f32 [owned elements], chunks in the order of buckets. To load, write into
@@ -114,10 +103,11 @@ class CompressedAllReduce {
   static int64_t coded_bytes(const comm::Buckets& buckets, int world_size);
 
  private:
-  bool bypassed() const { return options_.bypass_single_rank && world_size_ == 1; }
   void pack(Context& context, comm::BucketInFlight& in_flight);
   void reduce(Context& context, comm::BucketInFlight& in_flight);
-  void unpack(Context& context, comm::BucketInFlight& in_flight);
+  // Calls work(elements of the bucket, their bytes) for every chunk of a received bucket.
+  template <typename Work>
+  void for_chunks(int64_t bucket, const Work& work) const;
   std::span<std::byte> coded(int64_t bucket) const;
 
   comm::Buckets buckets_;
@@ -129,7 +119,7 @@ class CompressedAllReduce {
                                             // chunks
   // The offset of each bucket's owned chunk among the owned elements.
   std::vector<int64_t> owned_offsets_, owned_block_offsets_;
-  Buffer coded_;                        // with keep_coded: the results of all buckets
+  Buffer coded_;                        // the results of all buckets
   std::vector<int64_t> coded_offsets_;  // of every bucket in coded_, and its end
   std::array<CompressedBucket, comm::kBucketsInFlight> data_;  // of the bucket in each slot
 };

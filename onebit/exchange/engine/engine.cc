@@ -8,6 +8,7 @@
 
 #include "onebit/exchange/engine/replicas.h"
 #include "onebit/exchange/optim/compute_copy.h"
+#include "onebit/exchange/optim/state_layout.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/math/device/device_stream.h"
@@ -367,7 +368,7 @@ Json Engine::resolved_recipe() const {
   return recipe;
 }
 
-void Engine::save(StateWriter& writer) const {
+void Engine::save(optim::StateWriter& writer) const {
   writer.scalar("engine", Json{{"completed_steps", completed_steps_},
                                {"skipped_steps", skipped_steps_},
                                {"loss_scaler", scaler_.save()},
@@ -375,7 +376,7 @@ void Engine::save(StateWriter& writer) const {
   optimizer_->save(writer);
 }
 
-void Engine::load(const StateReader& reader) {
+void Engine::load(const optim::StateReader& reader) {
   const Json state = reader.scalar("engine");
   require(state.is_object(),
           "the checkpoint's state.json contains no counters of a run: it is damaged or was written "

@@ -114,10 +114,10 @@ class Engine {
 
   // Saves the engine's state: optimizer, loss scale, counters. In with_common_values(), in which
   // the values are saved as well.
-  void save(StateWriter& writer) const;
+  void save(optim::StateWriter& writer) const;
   // Errors: the state belongs to another optimizer or shape. The values of the table must already
   // be loaded.
-  void load(const StateReader& reader);
+  void load(const optim::StateReader& reader);
 
  private:
   // How the gradients of an update reach the optimizer: averaged over ranks, as this rank's own,

@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "onebit/exchange/comm/chunked.h"
+#include "onebit/exchange/comm/collectives.h"
 
 namespace onebit::engine {
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "onebit/exchange/comm/chunked.h"
+#include "onebit/exchange/comm/collectives.h"
 
 namespace onebit::engine {
 

@@ -60,11 +60,19 @@ CompressedOptimizer::CompressedOptimizer(const CompressedOptions& options,
       still_(table, options.exchange.moving_rows),
       variance_sums_(table, topology_),
       agreement_(topology_, table.device()),
-      exchange_(topology_, still_.bitmap(), *this) {
+      momentum_(topology_, still_.bitmap()),
+      buffers_(bucket_layout(), topology_, table.device()) {
   if (options.schedule) {
     local_ = std::make_unique<LocalUpdates>(*options.schedule, table, topology_);
   }
-  values_ = options.values(table, exchange_);
+  values_ = options.values(table, momentum_);
+  if (alone()) return;
+  exchange_ = std::make_unique<comm::OverlappedExchange>(
+      topology_.across(), topology_.buckets(), table.device(), topology_.ownership().buckets,
+      momentum_.all_reduce().stations([this](Context& context, const comm::BucketInFlight& now) {
+        return fill(context, now);
+      }));
+  if (topology_.two_levels()) exchange_->also_uses(topology_.node());
 }
 
 Phase CompressedOptimizer::phase() const {
@@ -152,14 +160,14 @@ void CompressedOptimizer::freeze(Context& context, ParameterTable& table) {
 // The memory of the first moment is passed to the exchange: owners keep the momentum from now on.
 void CompressedOptimizer::hold_normalized(Moments&& moments, View scratch) {
   if (local_) local_->freeze(moments.momentum.view());
-  exchange_.hold(share_in_memory_of(std::move(moments.momentum), topology_, scratch));
+  momentum_.hold(share_in_memory_of(std::move(moments.momentum), topology_, scratch));
   state_ = OwnVariance{share_in_memory_of(std::move(moments.variance), topology_, scratch)};
   values_->restart();
 }
 
 Moments CompressedOptimizer::release_normalized() {
   Tensor variance = std::get<OwnVariance>(std::move(state_)).tensor;
-  return {.momentum = whole_in_memory_of(exchange_.release(), topology_),
+  return {.momentum = whole_in_memory_of(momentum_.release(), topology_),
           .variance = whole_in_memory_of(std::move(variance), topology_)};
 }
 
@@ -182,9 +190,8 @@ void CompressedOptimizer::begin_step(Context& computing, ParameterTable& table,
   plan_ = next_plan();
   variance_sums_.begin_update();
   if (!plan_.exchanges) return;
-  exchange_.scale_owner_residuals(plan_.updates);
-  exchange_.begin(
-      computing, compress::momentum_step(rule_.beta1(input), plan_.updates, momentum_limit(input)));
+  momentum_.scale_owner_residuals(plan_.updates);
+  if (exchange_) exchange_->begin(computing);
 }
 
 // A single rank's variance contains every gradient, as Adam's, which bounds its updates.
@@ -195,7 +202,7 @@ double CompressedOptimizer::momentum_limit(const StepInput& input) const {
 
 void CompressedOptimizer::gradients_ready(Range range) {
   ONEBIT_INVARIANT(begun_);
-  if (plan_.exchanges) exchange_.ready(range);
+  if (exchange_ && plan_.exchanges) exchange_->ready(range);
 }
 
 StepReport CompressedOptimizer::compressed_step(Context& context, ParameterTable& table,
@@ -203,7 +210,7 @@ StepReport CompressedOptimizer::compressed_step(Context& context, ParameterTable
   if (!begun_) begin_step(context, table, input);
   begun_ = false;
   StepReport report{.phase = Phase::kCompressed};
-  const Stopwatch watch = finish_buckets(context, table, input, report);
+  const Stopwatch watch = finish_buckets(context, report);
   prepared_ = false;
   const Agreed agreed = agree(context, table, input, report);
   if (agreed.finite) rule_.advance(input);
@@ -214,25 +221,23 @@ StepReport CompressedOptimizer::compressed_step(Context& context, ParameterTable
   return report;
 }
 
-Stopwatch CompressedOptimizer::finish_buckets(Context& context, ParameterTable& table,
-                                              const StepInput& input, StepReport& report) {
-  if (!plan_.exchanges) {
+Stopwatch CompressedOptimizer::finish_buckets(Context& context, StepReport& report) {
+  if (!exchange_ || !plan_.exchanges) {
     const Stopwatch watch;
-    exchange_.visit(context, [&](Context& computing, const Bucket& bucket) {
-      normalize_bucket(computing, table, input, bucket);
-      keep_bucket(computing, input, bucket);
-    });
+    for (int64_t index = 0; index < topology_.buckets().count(); ++index) {
+      keep_bucket(context, bucket_at(index));
+    }
     return watch;
   }
-  exchange_.finish(context);
+  exchange_->finish(context);
   const Stopwatch watch;
-  const compress::ResidualNorms norms = exchange_.norms();
+  const compress::ResidualNorms norms = momentum_.all_reduce().norms();
   const auto of_source = [&](double norm) {
     return topology_.two_levels() ? std::sqrt(topology_.sum(norm * norm)) : norm;
   };
   report.sent_norm = of_source(norms.values);
   report.residual_norm = of_source(norms.worker_residual);
-  const comm::ExchangeSeconds& seconds = exchange_.step_seconds();
+  const comm::ExchangeSeconds& seconds = exchange_->step_seconds();
   report.compress_seconds = seconds.fill + seconds.compute;
   report.wait_seconds = seconds.wait;
   return watch;
@@ -240,41 +245,45 @@ Stopwatch CompressedOptimizer::finish_buckets(Context& context, ParameterTable& 
 
 compress::CompressedBucket CompressedOptimizer::fill(Context& context,
                                                      const comm::BucketInFlight& in_flight) {
-  const Bucket bucket = exchange_.bucket(in_flight);
-  normalize_bucket(context, *table_, input_, bucket);
-  if (local_) local_->give(context, bucket);
-  return exchange_.to_send(bucket);
+  const Bucket bucket = bucket_at(in_flight.bucket);
+  normalize(context, bucket);
+  if (local_) local_->give(context, bucket.range, bucket.normalized);
+  const auto& [begin, end] = bucket.in_buffer;
+  return {.values = bucket.normalized,
+          .still = still_.bitmap().rows(begin / 8, (end + 7) / 8),
+          .extras = bucket.extra,
+          .momentum =
+              compress::momentum_step(rule_.beta1(input_), plan_.updates, momentum_limit(input_))};
 }
 
-void CompressedOptimizer::deliver(Context& context, const comm::BucketInFlight& in_flight) {
-  const Bucket bucket = exchange_.bucket(in_flight);
-  if (alone()) return move_momentum(context, input_, bucket);
-  if (!plan_.averages) variance_sums_.receive(context, bucket.extra, bucket.range.begin);
+CompressedOptimizer::Bucket CompressedOptimizer::bucket_at(int64_t index) const {
+  const Range range = topology_.buckets().range(index);
+  return {.index = index,
+          .range = range,
+          .in_buffer = topology_.in_buffer(index),
+          .normalized = buffers_[kNormalized].rows(0, range.elements()),
+          .extra = buffers_[kExtra].rows(0, comm::blocks_in(range.elements()))};
 }
 
-void CompressedOptimizer::normalize_bucket(Context& context, ParameterTable& table,
-                                           const StepInput& input, const Bucket& bucket) {
-  if (!prepared_ && !plan_.averages) topology_.average(context, table.gradients(), bucket.index);
-  normalize(context, table, input, bucket);
-}
-
-void CompressedOptimizer::normalize(Context& context, const ParameterTable& table,
-                                    const StepInput& input, const Bucket& bucket) {
+void CompressedOptimizer::normalize(Context& context, const Bucket& bucket) {
+  if (topology_.two_levels() && !prepared_ && !plan_.averages) {
+    topology_.average(context, table_->gradients(), bucket.index);
+  }
   std::vector<updates::UpdateRange> decays;  // those that are part of the gradient
   if (!options_.adam.decoupled_decay) {
-    const Range all{0, table.size_elements()};
-    decays = rule_.ranges_in(topology_.two_levels() ? bucket.in_buffer : all, input.groups);
+    const Range all{0, table_->size_elements()};
+    decays = rule_.ranges_in(topology_.two_levels() ? bucket.in_buffer : all, input_.groups);
   }
   updates::OnebitNormalize args{
-      .gradient = table.gradients(),
-      .value = table.values(),
+      .gradient = table_->gradients(),
+      .value = table_->values(),
       .ranges = decays,
       .variance = variance(),
       .normalized = bucket.normalized,
       .extra = bucket.extra,
       .begin = bucket.range.begin,
       .end = bucket.range.end,
-      .gradient_scale = agreement_.scale(context, table.gradients(), input, bucket.index),
+      .gradient_scale = agreement_.scale(context, table_->gradients(), input_, bucket.index),
       .epsilon = options_.adam.epsilon};
   if (plan_.averages) {
     args.alone = true;
@@ -288,22 +297,17 @@ void CompressedOptimizer::normalize(Context& context, const ParameterTable& tabl
   updates::onebit_normalize(context, args);
 }
 
-void CompressedOptimizer::keep_bucket(Context& context, const StepInput& input,
-                                      const Bucket& bucket) {
-  local_->keep(context, bucket);
-  move_momentum(context, input, bucket);
-}
-
-void CompressedOptimizer::move_momentum(Context& context, const StepInput& input,
-                                        const Bucket& bucket) {
+void CompressedOptimizer::keep_bucket(Context& context, const Bucket& bucket) {
+  normalize(context, bucket);
+  if (!plan_.exchanges) local_->keep(context, bucket.range, bucket.normalized);
   updates::onebit_momentum(context, {.momentum = kept_momentum(),
                                      .variance = variance(),
                                      .normalized = bucket.normalized,
                                      .extra = {},
                                      .begin = bucket.range.begin,
                                      .end = bucket.range.end,
-                                     .beta1 = rule_.beta1(input),
-                                     .limit = momentum_limit(input)});
+                                     .beta1 = rule_.beta1(input_),
+                                     .limit = momentum_limit(input_)});
 }
 
 CompressedOptimizer::Agreed CompressedOptimizer::agree(Context& context,
@@ -334,6 +338,7 @@ void CompressedOptimizer::end_variance_update(Context& context, bool finite) {
   if (!finite) {
     variance_sums_.take_back_update();
   } else if (plan_.exchanges) {
+    if (exchange_) momentum_.all_reduce().decode_extras(context, variance_sums_.arrived());
     variance_sums_.end_exchange(context, variance(), plan_.variance_memory);
   } else {
     variance_sums_.end_update();
@@ -349,7 +354,7 @@ void CompressedOptimizer::restore_own_values(Context& context, ParameterTable& t
 }
 
 int64_t CompressedOptimizer::wire_bytes_sent() const {
-  return exchange_.wire_bytes_sent() + topology_.wire_bytes_sent();
+  return (exchange_ ? exchange_->wire_bytes_sent() : 0) + topology_.wire_bytes_sent();
 }
 
 }  // namespace onebit::optim

@@ -12,14 +12,15 @@
 //   plan             what it exchanges (local_updates.h)
 //   fill             for every bucket, as soon as its gradients are ready: the mean over the node,
 //                    then y = g / d, to which local updates add their sum
-//   SignExchange     sends it to the owners of its chunks, and their momentum to all
-//   deliver          as soon as it has arrived: takes what the level of the variance will follow
-//   keep_bucket      instead of the last two if nothing is exchanged: y changes the momentum here
+//   the exchange     sends y to the owners of its chunks, and their momentum to all, which keep it
+//                    coded (compress/compressed_all_reduce.h)
+//   keep_bucket      instead of these two if nothing is exchanged: y changes the momentum here
 //   agreement        whether every gradient was finite, the level of the variance on all ranks, and
 //                    which still entries wake
 //   move_values      values -= lr momentum / cm + ..., the momentum decoded part by part
 //
-// The first four run on the exchange thread, during the backward pass if begin_step() was called.
+// `fill` and the exchange run on the exchange thread, during the backward pass if begin_step() was
+// called.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +33,12 @@
 #include <variant>
 #include <vector>
 
+#include "onebit/exchange/comm/overlapped_exchange.h"
+#include "onebit/exchange/compress/compressed_all_reduce.h"
 #include "onebit/exchange/one_bit/freeze.h"
 #include "onebit/exchange/one_bit/local_updates.h"
 #include "onebit/exchange/one_bit/normalized_gradients.h"
-#include "onebit/exchange/one_bit/sign_exchange.h"
+#include "onebit/exchange/one_bit/owned_momentum.h"
 #include "onebit/exchange/one_bit/still_entries.h"
 #include "onebit/exchange/one_bit/value_rule.h"
 #include "onebit/exchange/optim/adam_rule.h"
@@ -75,7 +78,7 @@ struct CompressedOptions {
       [](const ParameterTable&, int) { return StateLayout(); };
 };
 
-class CompressedOptimizer final : public Optimizer, private compress::BucketSource {
+class CompressedOptimizer final : public Optimizer {
  public:
   CompressedOptimizer(const CompressedOptions& options, const ParameterTable& table,
                       comm::Communicator& communicator, const RunFacts& run);
@@ -106,35 +109,38 @@ class CompressedOptimizer final : public Optimizer, private compress::BucketSour
   static StateLayout layout(const CompressedOptions& options, const ParameterTable& table,
                             const StateDivision& division);
 
-  // Valid only in the compressed phase.
-  View variance() const { return std::get<OwnVariance>(state_).view(); }
-  SignExchange& exchange() { return exchange_; }
+  View variance() const { return std::get<OwnVariance>(state_).view(); }  // compressed phase
+  OwnedMomentum& momentum() { return momentum_; }
   const ValueRule& values() const { return *values_; }
-  // Updates since the last exchange.
-  int64_t local_updates() const { return local_ ? local_->count() : 0; }
+  int64_t local_updates() const { return local_ ? local_->count() : 0; }  // since the exchange
 
  private:
-  using Bucket = SignExchange::Bucket;
-
+  // Elements [range.begin, range.end) of this rank's share, which are `in_buffer` of the flat
+  // buffer. On one level the two are the same.
+  struct Bucket {
+    int64_t index = 0;
+    Range range, in_buffer;
+    View normalized;  // f32 [elements of the range]  memory that the next bucket reuses
+    View extra;       // f32 [blocks of the range]  likewise
+  };
+  Bucket bucket_at(int64_t index) const;
+  static StateLayout bucket_layout();
   bool alone() const { return communicator_.world_size() == 1; }
 
   StepReport warmup_step(Context&, ParameterTable&, const StepInput&);
   void freeze(Context&, ParameterTable&);
-
   StepReport compressed_step(Context&, ParameterTable&, const StepInput&);
   UpdatePlan next_plan() const;
   double momentum_limit(const StepInput&) const;
-  compress::CompressedBucket fill(Context&, const comm::BucketInFlight&) override;
-  void deliver(Context&, const comm::BucketInFlight&) override;
-  // Called before a bucket's gradients are read: on two levels they become the mean over the node.
-  void normalize_bucket(Context&, ParameterTable&, const StepInput&, const Bucket&);
-  void normalize(Context&, const ParameterTable&, const StepInput&, const Bucket&);
-  void keep_bucket(Context&, const StepInput&, const Bucket&);
-  // Adds a bucket's normalized gradients to the momentum that is kept as f32.
-  void move_momentum(Context&, const StepInput&, const Bucket&);
+  compress::CompressedBucket fill(Context&, const comm::BucketInFlight&);
+  // Computes a bucket's normalized gradients and extras. On two levels its gradients become the
+  // mean over the node before.
+  void normalize(Context&, const Bucket&);
+  // Adds a bucket's gradients, normalized, to kept_momentum() and to the sum of local updates.
+  void keep_bucket(Context&, const Bucket&);
   // Completes the exchange, or makes an update without one. Returns a stopwatch started when the
   // last bucket had arrived.
-  Stopwatch finish_buckets(Context&, ParameterTable&, const StepInput&, StepReport&);
+  Stopwatch finish_buckets(Context&, StepReport&);
   // What the ranks have agreed on: whether every gradient was finite, and which entries woke.
   struct Agreed {
     bool finite = true;
@@ -149,12 +155,11 @@ class CompressedOptimizer final : public Optimizer, private compress::BucketSour
   // local updates. Otherwise empty.
   View kept_momentum() const;
   // Calls `work` for all of this rank's share, with the momentum of this update.
-  void visit_momentum(Context&, const SignExchange::Arrived& work);
+  void visit_momentum(Context&, const OwnedMomentum::Visit& work);
   // After this rank's share of the values has moved, receives the shares of the node's other ranks.
   void gather_values(Context&, ParameterTable&) const;
 
-  // Begins the compressed phase in the memory of `moments`, normalized. `scratch` is f32
-  // [elements].
+  // Begins the compressed phase in the memory of `moments`, normalized. `scratch`: f32 [elements].
   void hold_normalized(Moments&& moments, View scratch);
   // The inverse: moments in the memory of the compressed phase.
   Moments release_normalized();
@@ -174,17 +179,22 @@ class CompressedOptimizer final : public Optimizer, private compress::BucketSour
   StillEntries still_;
   VarianceSums variance_sums_;
   GradientAgreement agreement_;
+  OwnedMomentum momentum_;
   std::unique_ptr<LocalUpdates> local_;  // only with a schedule
   std::unique_ptr<ValueRule> values_;
   bool begun_ = false;
   bool prepared_ = false;  // the gradients of this step are already averaged over the node
   UpdatePlan plan_;        // of the current update
-  // What the exchange thread reads of the current update. The input's limits and groups are these.
+  // What buckets read of the current update. The input's limits and groups are these.
   ParameterTable* table_ = nullptr;
   StepInput input_;
   std::vector<double> norm_limits_;
   std::vector<UpdateGroup> groups_;
-  SignExchange exchange_;  // last: its thread uses the members above
+  // Of one bucket (bucket_layout()). Later the first has parts of the received momentum.
+  enum Buffer : size_t { kNormalized, kExtra };
+  StateTensors buffers_;
+  // Null with one rank. Last: its thread uses the members above.
+  std::unique_ptr<comm::OverlappedExchange> exchange_;
 };
 
 }  // namespace onebit::optim

@@ -35,19 +35,21 @@ std::vector<StillEntries::Woken> CompressedOptimizer::wake(const ParameterTable&
                                                         .shares = topology_.shares(),
                                                         .sources = topology_.sources()});
   for (const auto& [range, momentum] : woken) {
-    exchange_.adopt_momentum(range, ConstView::of(momentum.data(), {range.elements()}));
+    momentum_.adopt(range, ConstView::of(momentum.data(), {range.elements()}));
   }
   return woken;
 }
 
 View CompressedOptimizer::kept_momentum() const {
-  if (alone()) return exchange_.owned_momentum();
+  if (alone()) return momentum_.owned();
   return local_ ? local_->momentum() : View();
 }
 
-void CompressedOptimizer::visit_momentum(Context& context, const SignExchange::Arrived& work) {
+void CompressedOptimizer::visit_momentum(Context& context, const OwnedMomentum::Visit& work) {
   const View kept = kept_momentum();
-  if (plan_.exchanges && !alone()) return exchange_.visit_arrived(context, kept, work);
+  if (exchange_ && plan_.exchanges) {
+    return momentum_.visit_arrived(context, kept, buffers_[kNormalized], work);
+  }
   for (const auto& [range, place] : topology_.shares()) {
     work(range, kept.rows(place, place + range.elements()));
   }

@@ -1,7 +1,7 @@
 // The optimizer's state in checkpoints and memory, and the return from its compressed phase.
 #include <cmath>
 
-#include "onebit/exchange/comm/chunked.h"
+#include "onebit/exchange/comm/collectives.h"
 #include "onebit/exchange/one_bit/compressed_optimizer.h"
 #include "onebit/exchange/optim/state_layout.h"
 #include "onebit/ground/base/json.h"
@@ -23,11 +23,11 @@ void CompressedOptimizer::save(StateWriter& writer) const {
     std::get<Moments>(state_).save(writer);
   } else {
     std::get<OwnVariance>(state_).save(writer);
-    exchange_.save(writer);
+    momentum_.save(writer);
     variance_sums_.save(writer);
     values_->save(writer);
   }
-  if (local_) local_->save(writer, phase() == Phase::kCompressed, exchange_.owed_updates());
+  if (local_) local_->save(writer, phase() == Phase::kCompressed, momentum_.owed_updates());
 }
 
 void CompressedOptimizer::load(Context& context, ParameterTable& table, const StateReader& reader) {
@@ -45,7 +45,7 @@ void CompressedOptimizer::load(Context& context, ParameterTable& table, const St
   rule_.load(reader);
   variance_sums_.restart();
   begun_ = prepared_ = false;
-  if (local_) exchange_.set_owed_updates(LocalUpdates::saved_owed_updates(reader));
+  if (local_) momentum_.set_owed_updates(LocalUpdates::saved_owed_updates(reader));
   load_moments(table, reader, compressed);
   if (compressed && freeze_rule_.is_before(updates_)) return_to_warmup();
   if (local_) {
@@ -58,7 +58,7 @@ void CompressedOptimizer::load_moments(const ParameterTable& table, const StateR
   if (compressed) return load_compressed(table, reader);
   if (phase() == Phase::kCompressed) state_ = release_normalized();
   std::get<Moments>(state_).load(reader);
-  exchange_.clear_residuals();
+  momentum_.clear_residuals();
 }
 
 void CompressedOptimizer::load_compressed(const ParameterTable& table, const StateReader& reader) {
@@ -69,16 +69,16 @@ void CompressedOptimizer::load_compressed(const ParameterTable& table, const Sta
   std::get<OwnVariance>(state_).load(reader, topology_);
   const std::vector<float> variances = topology_.gathered(variance());
   still_.restore(ConstView::of(variances.data(), {topology_.whole_elements()}));
-  exchange_.load(reader, options_.adam.beta1);
+  momentum_.load(reader, options_.adam.beta1);
   if (local_ && alone()) {
-    local_->load_sums(reader, options_.adam.beta1, exchange_.owned_momentum());
+    local_->load_sums(reader, options_.adam.beta1, momentum_.owned());
   }
   variance_sums_.load(reader);
   values_->load(reader);
 }
 
 void CompressedOptimizer::return_to_warmup() {
-  std::vector<float> momenta = exchange_.collect_momentum(options_.adam.beta1);
+  std::vector<float> momenta = momentum_.collect(options_.adam.beta1);
   std::vector<float> variances(momenta.size());
   const View mean_variance = View::of(variances.data(), {static_cast<int64_t>(variances.size())});
   copy(mean_variance, variance());
@@ -103,6 +103,12 @@ void CompressedOptimizer::return_to_warmup() {
   }
 }
 
+// In the order of Buffer.
+StateLayout CompressedOptimizer::bucket_layout() {
+  return {{.name = "normalized", .extent = Extent::kBucket},
+          {.name = "extras", .extent = Extent::kBucketBlocks}};
+}
+
 StateLayout CompressedOptimizer::layout(const CompressedOptions& options,
                                         const ParameterTable& table,
                                         const StateDivision& division) {
@@ -110,7 +116,8 @@ StateLayout CompressedOptimizer::layout(const CompressedOptions& options,
   const int sources = ownership.sources();
   StateLayout layout = Moments::layout();
   append(layout, OwnVariance::layout());
-  append(layout, SignExchange::layout(sources));
+  append(layout, OwnedMomentum::layout(sources));
+  append(layout, bucket_layout());
   append(layout, NoiseRatio::layout());
   append(layout, VarianceSums::layout(sources));
   append(layout, options.values_layout(table, sources));

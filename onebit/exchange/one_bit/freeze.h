@@ -16,9 +16,9 @@
 
 #include "onebit/exchange/comm/communicator.h"
 #include "onebit/exchange/optim/optimizer_recipe.h"
+#include "onebit/exchange/optim/state_layout.h"
 #include "onebit/ground/recipe/keys.h"
 #include "onebit/math/device/context.h"
-#include "onebit/math/tensor/state.h"
 #include "onebit/math/tensor/view.h"
 
 namespace onebit::optim {

@@ -147,15 +147,14 @@ void LocalUpdates::freeze(ConstView momentum) {
   if (!alone()) topology_.take_share(state_[kMomentum], momentum);
 }
 
-void LocalUpdates::keep(Context& context, const SignExchange::Bucket& bucket) {
-  const auto [begin, end] = bucket.range;
-  ops::add(context, {.x = bucket.normalized, .y = state_[kSum].rows(begin, end)});
+void LocalUpdates::keep(Context& context, Range range, ConstView normalized) {
+  ops::add(context, {.x = normalized, .y = state_[kSum].rows(range.begin, range.end)});
 }
 
-void LocalUpdates::give(Context& context, const SignExchange::Bucket& bucket) {
+void LocalUpdates::give(Context& context, Range range, View normalized) {
   if (count_ == 0) return;
-  const View sum = state_[kSum].rows(bucket.range.begin, bucket.range.end);
-  ops::add(context, {.x = sum, .y = bucket.normalized});
+  const View sum = state_[kSum].rows(range.begin, range.end);
+  ops::add(context, {.x = sum, .y = normalized});
   ops::fill(context, sum, 0.0f);
 }
 

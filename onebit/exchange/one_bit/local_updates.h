@@ -5,14 +5,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "onebit/exchange/one_bit/sign_exchange.h"
 #include "onebit/exchange/optim/adam_rule.h"
 #include "onebit/exchange/optim/optimizer.h"
 #include "onebit/exchange/optim/state_layout.h"
 #include "onebit/exchange/optim/topology.h"
 #include "onebit/math/device/context.h"
 #include "onebit/math/tensor/parameter_table.h"
-#include "onebit/math/tensor/state.h"
+#include "onebit/math/tensor/view.h"
 
 namespace onebit::optim {
 
@@ -102,9 +101,9 @@ class LocalUpdates {
   void freeze(ConstView momentum);
 
   // Adds a bucket of normalized gradients that is not sent to the sum.
-  void keep(Context&, const SignExchange::Bucket&);
+  void keep(Context&, Range range, ConstView normalized);
   // Adds the sum to a bucket that is sent, and sets the sum to 0.
-  void give(Context&, const SignExchange::Bucket&);
+  void give(Context&, Range range, View normalized);
 
   // Called before an update without an exchange moves the values. One that is not applied, with a
   // gradient that is not finite, counts as well: it has changed this rank's momentum and sum.
@@ -123,7 +122,7 @@ class LocalUpdates {
   bool shows_common() const { return shows_common_; }
 
   // `owed_updates`: the number of updates in the last exchange, to which the server residual is
-  // scaled (SignExchange::scale_owner_residuals()).
+  // scaled (OwnedMomentum::scale_owner_residuals()).
   void save(StateWriter&, bool compressed, int64_t owed_updates) const;
   static int64_t saved_owed_updates(const StateReader&);
   // For another number of sources, all continue from the mean of their values. The schedule is

@@ -20,7 +20,6 @@
 
 #include "onebit/exchange/comm/communicator.h"
 #include "onebit/exchange/optim/state_layout.h"
-#include "onebit/math/tensor/state.h"
 
 namespace onebit::optim {
 

@@ -210,12 +210,6 @@ void VarianceSums::prepare(updates::OnebitNormalize& args, double variance_memor
   args.alone = alone();
 }
 
-void VarianceSums::receive(Context& context, ConstView extra, int64_t begin) const {
-  if (alone()) return;
-  const int64_t first = begin / kernels::kBlockElements;
-  ops::cast(context, {.from = extra, .to = state_[kArrived].rows(first, first + extra.elements())});
-}
-
 void VarianceSums::end_exchange(Context& context, View variance, double variance_memory) {
   const bool ends_cycle = turn() == kSketchTurn;
   if (!alone() && !ends_cycle) {

@@ -78,10 +78,10 @@ class VarianceSums {
   // Fills in the arguments of the pass over a bucket before it is sent (or kept, without
   // `exchanges`). `variance_memory`: the fraction of the variance that an update keeps.
   void prepare(updates::OnebitNormalize& args, double variance_memory, bool exchanges = true) const;
-  // Receives the extras f32, averaged over sources, of blocks from element `begin` of the share.
-  void receive(Context&, ConstView extra, int64_t begin) const;
-  // Called when all buckets of an exchange have arrived and their gradients were finite: the level
-  // of `variance`, f32 [elements of the share], follows. Collective.
+  // Memory for the extras of an exchange, averaged over sources: f32 [blocks of the share].
+  View arrived() const { return state_[kArrived]; }
+  // Called with them when their gradients were finite: the level of `variance`, f32 [elements of
+  // the share], follows. Collective.
   void end_exchange(Context&, View variance, double variance_memory);
   // Called at the end of an update without an exchange.
   void end_update() { ++updates_; }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "onebit/exchange/compress/sign_codec.h"
-#include "onebit/exchange/one_bit/sign_exchange.h"
+#include "onebit/exchange/one_bit/owned_momentum.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/math/kernels/blocks.h"
 #include "onebit/math/ops/elementwise.h"
@@ -75,7 +75,7 @@ class Passes {
 
   void step(Context& context) {
     if (alone_) return move(context, {0, elements_}, momentum_.view());
-    const int64_t part = SignExchange::blocks_of_part(context, blocks_);
+    const int64_t part = OwnedMomentum::blocks_of_part(context, blocks_);
     for (int64_t first = 0; first < blocks_; first += part) {
       const compress::BlockRange now{first, std::min(first + part, blocks_)};
       const Range range = compress::elements_of(now, elements_);

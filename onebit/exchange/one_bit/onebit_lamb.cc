@@ -25,9 +25,9 @@ int64_t place_in_share(std::span<const compress::OwnedRange> shares, int64_t at)
 // Cuts the owned ranges of a rank, each of which is in one of its shares, where tensors begin, into
 // pieces of at most one block.
 std::vector<updates::LambPart> parts_of(const std::vector<updates::LambTensor>& tensors,
-                                        const SignExchange& exchange) {
+                                        const OwnedMomentum& momentum) {
   std::vector<updates::LambPart> parts;
-  for (const compress::OwnedRange& piece : exchange.owned_ranges()) {
+  for (const compress::OwnedRange& piece : momentum.owned_ranges()) {
     const auto ends_before = [](const updates::LambTensor& one, int64_t at) {
       return one.end <= at;
     };
@@ -38,7 +38,7 @@ std::vector<updates::LambPart> parts_of(const std::vector<updates::LambTensor>& 
                        .begin = at,
                        .end = end,
                        .owned = piece.place + at - piece.range.begin,
-                       .in_share = place_in_share(exchange.topology().shares(), at)});
+                       .in_share = place_in_share(momentum.topology().shares(), at)});
       if (end == tensor->end) ++tensor;
       at = end;
     }
@@ -81,10 +81,10 @@ double square_without_signs(const double* sums) {
 }  // namespace
 
 OneBitLambValues::OneBitLambValues(const LambOptions& options, const ParameterTable& table,
-                                   const SignExchange& exchange)
-    : exchange_(exchange),
+                                   const OwnedMomentum& momentum)
+    : momentum_(momentum),
       lamb_(options, table),
-      parts_(parts_of(lamb_.tensors({}), exchange)),
+      parts_(parts_of(lamb_.tensors({}), momentum)),
       sums_(Tensor::zeros(table.device(), DType::kF64,
                           {lamb_.ratios().elements(), updates::kLambSums})) {
   if (!table.device().is_cpu() && !parts_.empty()) {
@@ -93,8 +93,7 @@ OneBitLambValues::OneBitLambValues(const LambOptions& options, const ParameterTa
     copy(device_parts_.view(), ConstView(parts_.data(), DType::kU8, {size_bytes}, Device{}));
   }
   if (alone()) return;
-  mean_residual_ =
-      Tensor::zeros(table.device(), DType::kF32, {exchange.owned_momentum().elements()});
+  mean_residual_ = Tensor::zeros(table.device(), DType::kF32, {momentum.owned().elements()});
 }
 
 void OneBitLambValues::update(Context& context, ParameterTable& table, const Moments& moments,
@@ -106,7 +105,7 @@ void OneBitLambValues::begin_move(Context& context, const ParameterTable& table,
                                   const AdamRule& adam, const StepInput& input) {
   const std::vector<updates::LambTensor> tensors = lamb_.tensors(input.groups);
   updates::OnebitLambSquares args{.value = table.values(),
-                                  .momentum = exchange_.owned_momentum(),
+                                  .momentum = momentum_.owned(),
                                   .residual = {},
                                   .mean_residual = {},
                                   .sums = sums_.view(),
@@ -115,15 +114,15 @@ void OneBitLambValues::begin_move(Context& context, const ParameterTable& table,
                                   .parts_on_device = device_parts_.view(),
                                   .momentum_factor = 1 / adam.momentum_weight(),
                                   .beta1 = adam.beta1(input),
-                                  .sources = exchange_.topology().sources()};
+                                  .sources = momentum_.topology().sources()};
   if (!parts_.empty() && !alone()) {
-    args.residual = exchange_.worker_residual();
+    args.residual = momentum_.worker_residual();
     args.mean_residual = mean_residual_.view();
   }
   updates::onebit_lamb_squares(context, args);
   std::vector<double> sums(static_cast<size_t>(sums_.shape().elements()));
   copy(View::of(sums.data(), sums_.shape()), sums_.view());
-  exchange_.topology().world().all_reduce(std::span<double>(sums), comm::Reduction::kSum);
+  momentum_.topology().world().all_reduce(std::span<double>(sums), comm::Reduction::kSum);
   std::vector<float> ratios;
   for (const double* of_tensor = sums.data(); of_tensor != sums.data() + sums.size();
        of_tensor += updates::kLambSums) {
@@ -159,7 +158,7 @@ void OneBitLambValues::restart() {
 
 void OneBitLambValues::save(StateWriter& writer) const {
   if (alone()) return;
-  writer.scalar("mean_residual_sources", exchange_.topology().sources());
+  writer.scalar("mean_residual_sources", momentum_.topology().sources());
   save_buffer(writer, kMeanResidual, mean_residual_.view());
 }
 
@@ -168,8 +167,8 @@ void OneBitLambValues::save(StateWriter& writer) const {
 void OneBitLambValues::load(const StateReader& reader) {
   restart();
   const Json sources = reader.scalar("mean_residual_sources");
-  if (alone() || sources.is_null() || sources.get<int>() != exchange_.topology().sources()) return;
-  load_buffer(reader, kMeanResidual, exchange_.topology(), mean_residual_.view());
+  if (alone() || sources.is_null() || sources.get<int>() != momentum_.topology().sources()) return;
+  load_buffer(reader, kMeanResidual, momentum_.topology(), mean_residual_.view());
 }
 
 StateLayout OneBitLambValues::layout(const ParameterTable& table, int sources) {
@@ -191,8 +190,8 @@ std::shared_ptr<const OptimizerRecipe> onebit_lamb_recipe(const OneBitLambOption
           .freeze = options.freeze,
           .exchange = options.exchange,
           .values =
-              [lamb = options.lamb](const ParameterTable& table, const SignExchange& exchange) {
-                return std::make_unique<OneBitLambValues>(lamb, table, exchange);
+              [lamb = options.lamb](const ParameterTable& table, const OwnedMomentum& momentum) {
+                return std::make_unique<OneBitLambValues>(lamb, table, momentum);
               },
           .values_layout = OneBitLambValues::layout});
 }

@@ -27,7 +27,7 @@ struct OneBitLambOptions {
 class OneBitLambValues final : public ValueRule {
  public:
   OneBitLambValues(const LambOptions& options, const ParameterTable& table,
-                   const SignExchange& exchange);
+                   const OwnedMomentum& momentum);
 
   void update(Context&, ParameterTable&, const Moments&, AdamRule& adam, const StepInput&) override;
   void begin_move(Context&, const ParameterTable&, const AdamRule& adam,
@@ -42,9 +42,9 @@ class OneBitLambValues final : public ValueRule {
   std::vector<float> trust_ratios() const { return lamb_.trust_ratios(); }
 
  private:
-  bool alone() const { return exchange_.topology().sources() == 1; }
+  bool alone() const { return momentum_.topology().sources() == 1; }
 
-  const SignExchange& exchange_;
+  const OwnedMomentum& momentum_;
   LambRule lamb_;
   std::vector<updates::LambPart> parts_;  // of the elements that this rank owns
   Tensor device_parts_;                   // u8: their copy on a CUDA device, else empty

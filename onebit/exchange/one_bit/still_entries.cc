@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "onebit/exchange/comm/chunked.h"
+#include "onebit/exchange/comm/collectives.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/math/updates/onebit_adam_update.h"

@@ -34,7 +34,7 @@ class AdamValues final : public ValueRule {
 
 }  // namespace
 
-std::unique_ptr<ValueRule> make_adam_values(const ParameterTable&, const SignExchange&) {
+std::unique_ptr<ValueRule> make_adam_values(const ParameterTable&, const OwnedMomentum&) {
   return std::make_unique<AdamValues>();
 }
 

@@ -6,13 +6,13 @@
 #include <functional>
 #include <memory>
 
-#include "onebit/exchange/one_bit/sign_exchange.h"
+#include "onebit/exchange/one_bit/owned_momentum.h"
 #include "onebit/exchange/optim/adam_rule.h"
 #include "onebit/exchange/optim/moments.h"
 #include "onebit/exchange/optim/optimizer.h"
+#include "onebit/exchange/optim/state_layout.h"
 #include "onebit/math/device/context.h"
 #include "onebit/math/tensor/parameter_table.h"
-#include "onebit/math/tensor/state.h"
 
 namespace onebit::optim {
 
@@ -46,11 +46,11 @@ class ValueRule {
   virtual void load(const StateReader&) {}
 };
 
-// Makes the value rule of an optimizer with this exchange, which outlives the rule.
+// Makes the value rule of an optimizer with this momentum, which outlives the rule.
 using ValueRuleMaker =
-    std::function<std::unique_ptr<ValueRule>(const ParameterTable&, const SignExchange&)>;
+    std::function<std::unique_ptr<ValueRule>(const ParameterTable&, const OwnedMomentum&)>;
 
 // The value rule of Adam.
-std::unique_ptr<ValueRule> make_adam_values(const ParameterTable&, const SignExchange&);
+std::unique_ptr<ValueRule> make_adam_values(const ParameterTable&, const OwnedMomentum&);
 
 }  // namespace onebit::optim

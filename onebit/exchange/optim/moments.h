@@ -4,7 +4,6 @@
 #include "onebit/exchange/optim/state_layout.h"
 #include "onebit/exchange/optim/topology.h"
 #include "onebit/math/tensor/parameter_table.h"
-#include "onebit/math/tensor/state.h"
 #include "onebit/math/tensor/tensor.h"
 
 namespace onebit::optim {

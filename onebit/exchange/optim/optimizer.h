@@ -33,9 +33,11 @@
 #include "onebit/exchange/comm/bucket.h"
 #include "onebit/math/device/context.h"
 #include "onebit/math/tensor/parameter_table.h"
-#include "onebit/math/tensor/state.h"
 
 namespace onebit::optim {
+
+class StateReader;  // state_layout.h
+class StateWriter;
 
 // Which gradients the next step() reads from the table.
 enum class GradientNeed {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "onebit/exchange/comm/bucket.h"
-#include "onebit/exchange/comm/chunked.h"
+#include "onebit/exchange/comm/collectives.h"
 #include "onebit/exchange/compress/compressed_all_reduce.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"

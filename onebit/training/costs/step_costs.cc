@@ -93,17 +93,6 @@ class ExchangeWork {
   Tensor values_;
 };
 
-class CompressedValues final : public compress::BucketSource {
- public:
-  explicit CompressedValues(const ExchangeWork& work) : work_(work) {}
-  compress::CompressedBucket fill(Context&, const comm::BucketInFlight& in_flight) override {
-    return {.values = work_.values(in_flight.bucket), .still = {}, .extras = {}, .momentum = {}};
-  }
-
- private:
-  const ExchangeWork& work_;
-};
-
 }  // namespace
 
 double measure_update(Context& context, int64_t elements, DType compute) {
@@ -146,11 +135,13 @@ double measure_packing(Context& context, const comm::Buckets& buckets, double wi
 double measure_compressing(Context& context, const comm::Buckets& buckets, double wire_seconds,
                            comm::Communicator& communicator) {
   ExchangeWork work(communicator, buckets, wire_seconds);
-  compress::CompressedAllReduce exchange(communicator, work.buckets(),
-                                         // 1-bit Adam has these.
-                                         {.owner_momentum = true, .keep_coded = true});
-  CompressedValues source(work);
-  return work.seconds(context, exchange.stations(source));
+  // Owners have a momentum in 1-bit Adam.
+  compress::CompressedAllReduce exchange(communicator, work.buckets(), {.owner_momentum = true});
+  const auto fill = [&](Context&, const comm::BucketInFlight& in_flight) {
+    return compress::CompressedBucket{
+        .values = work.values(in_flight.bucket), .still = {}, .extras = {}, .momentum = {}};
+  };
+  return work.seconds(context, exchange.stations(fill));
 }
 
 namespace {

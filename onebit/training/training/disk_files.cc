@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "onebit/data/formats/sentence_files.h"
-#include "onebit/exchange/checkpoint/rank_exchange.h"
+#include "onebit/exchange/checkpoint/file_exchange.h"
+#include "onebit/exchange/comm/collectives.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/json.h"
@@ -76,7 +77,7 @@ std::vector<DiskFiles> gather(comm::Communicator& communicator, const checkpoint
     mine = json_text(
         Json::array({own.metrics_bytes, own.steps, own.events, own.evaluation, own.model}));
   }
-  const std::vector<std::string> texts = checkpoint::gather_texts(communicator, mine);
+  const std::vector<std::string> texts = comm::gather_texts(communicator, mine);
   std::vector<DiskFiles> all;
   for (int disk = 0; disk < disks.count(); ++disk) {
     const Json theirs = Json::parse(texts[static_cast<size_t>(disks.leader_of(disk))]);
@@ -140,16 +141,16 @@ void share_run_files(comm::Communicator& communicator, const checkpoint::Disks& 
   const bool takes = std::any_of(transfers.begin(), transfers.end(),
                                  [&](const auto& transfer) { return transfer.to == rank; });
   std::optional<FolderLock> lock;
-  checkpoint::run_on_all(communicator, kWhat, [&] {
+  comm::run_on_all(communicator, kWhat, [&] {
     if (!takes) return;
     make_folder(output);
     lock.emplace(output);
     files::remove_all(incoming);
     make_folder(incoming / run_files::kTensorBoard);
   });
-  checkpoint::run_on_all(communicator, kWhat,
-                         [&] { checkpoint::exchange_files(communicator, transfers); });
-  checkpoint::run_on_all(communicator, kWhat, [&] {
+  comm::run_on_all(communicator, kWhat,
+                   [&] { checkpoint::exchange_files(communicator, transfers); });
+  comm::run_on_all(communicator, kWhat, [&] {
     if (!takes) return;
     // The evaluation is moved last, since its presence means that the model is complete.
     for (const checkpoint::FileTransfer& transfer : transfers) {

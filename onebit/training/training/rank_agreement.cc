@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/exchange/checkpoint/rank_exchange.h"
+#include "onebit/exchange/comm/collectives.h"
 #include "onebit/ground/base/crc32c.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
@@ -32,7 +32,7 @@ void require_same_on_all(comm::Communicator& communicator, const Json& mine, std
   // Flat, as differences are found: texts differ only if there is one.
   const std::string text = json_text(mine.flatten());
   if (communicator.world_size() == 1 || is_same_on_all(communicator, text)) return;
-  const std::vector<std::string> texts = checkpoint::gather_texts(communicator, text);
+  const std::vector<std::string> texts = comm::gather_texts(communicator, text);
   const auto other = std::ranges::find_if(texts, [&](const auto& one) { return one != texts[0]; });
   const Difference found =
       json_differences(Json::parse(texts[0]).unflatten(), Json::parse(*other).unflatten()).front();

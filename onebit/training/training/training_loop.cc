@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "onebit/exchange/checkpoint/rank_exchange.h"
+#include "onebit/exchange/comm/collectives.h"
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/printable.h"
@@ -162,7 +162,7 @@ std::string TrainingLoop::require_space() const {
 // Rank 0 warns for all disks, since other ranks print nothing.
 void TrainingLoop::warn_for_disks(const std::string& warning) {
   const checkpoint::Disks& disks = run_.disks();
-  const std::vector<std::string> warnings = checkpoint::gather_texts(communicator_, warning);
+  const std::vector<std::string> warnings = comm::gather_texts(communicator_, warning);
   for (int disk = 0; disk < disks.count(); ++disk) {
     const std::string& text = warnings[static_cast<size_t>(disks.leader_of(disk))];
     if (text.empty() || !first()) continue;

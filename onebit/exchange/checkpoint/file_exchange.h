@@ -1,28 +1,13 @@
-// What ranks send each other besides gradients: texts, errors, and files for disks that only some
-// ranks can access.
+// Files that ranks send each other, for disks that only some ranks can access.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "onebit/exchange/comm/communicator.h"
 #include "onebit/ground/base/file.h"
 
 namespace onebit::checkpoint {
-
-// Texts that ranks exchange: facts and errors.
-
-// The texts of all ranks, in rank order. Collective.
-std::vector<std::string> gather_texts(comm::Communicator& communicator, const std::string& mine);
-
-// Runs `work`. Afterwards every rank knows whether all of them succeeded. If not, every rank throws
-// the error of the lowest rank that failed, prefixed by `what` ("checkpoint not written").
-// Collective.
-void run_on_all(comm::Communicator& communicator, const char* what,
-                const std::function<void()>& work);
 
 struct FileTransfer {
   int from = 0, to = 0;  // ranks, which differ

@@ -1,4 +1,4 @@
-#include "onebit/exchange/checkpoint/rank_exchange.h"
+#include "onebit/exchange/checkpoint/file_exchange.h"
 
 #include <gtest/gtest.h>
 

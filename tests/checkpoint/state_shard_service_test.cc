@@ -1,4 +1,4 @@
-#include "onebit/exchange/checkpoint/shard_service.h"
+#include "onebit/exchange/checkpoint/state_shard.h"
 
 #include <gtest/gtest.h>
 

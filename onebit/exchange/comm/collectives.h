@@ -1,16 +1,22 @@
-// Collectives over long buffers in host memory. Every rank computes one chunk and sends the result
-// to the others, so each rank sends about twice the buffer for any number of ranks. The collectives
-// of Communicator send it once to every other rank.
+// Collectives on top of those of Communicator: over long buffers in host memory, of texts, and of
+// work that may fail on some ranks.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "onebit/exchange/comm/bucket.h"
 #include "onebit/exchange/comm/communicator.h"
 
 namespace onebit::comm {
+
+// Over long buffers. Every rank computes one chunk and sends the result to the others, so each rank
+// sends about twice the buffer for any number of ranks. The collectives of Communicator send it to
+// every other rank.
 
 // The chunk that a rank computes.
 Range equal_chunk(int64_t elements, int world_size, int rank);
@@ -26,5 +32,13 @@ void sum_in_chunks(Communicator& communicator, std::span<float> values);
 
 // Every rank ends with the bitwise OR over ranks.
 void unite_in_chunks(Communicator& communicator, std::span<uint8_t> flags);
+
+// The texts of all ranks, in rank order. Collective.
+std::vector<std::string> gather_texts(Communicator& communicator, const std::string& mine);
+
+// Runs `work`. Afterwards every rank knows whether all of them succeeded. If not, every rank throws
+// the error of the lowest rank that failed, prefixed by `what` ("checkpoint not written").
+// Collective.
+void run_on_all(Communicator& communicator, const char* what, const std::function<void()>& work);
 
 }  // namespace onebit::comm

@@ -1,10 +1,9 @@
-#include "onebit/exchange/one_bit/sign_exchange.h"
+#include "onebit/exchange/one_bit/owned_momentum.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "onebit/exchange/comm/chunked.h"
-#include "onebit/exchange/optim/state_layout.h"
+#include "onebit/exchange/comm/collectives.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/wording.h"
@@ -32,9 +31,6 @@ constexpr StateBuffer kOwnerMomentum{.name = "owner_momentum",
                                      .extent = Extent::kOwned,
                                      .kept = Kept::kOwn,
                                      .on_other_ranks = OnOtherRanks::kOwner};
-constexpr StateBuffer kNormalized{.name = "normalized", .extent = Extent::kBucket};
-constexpr StateBuffer kExtras{
-    .name = "extras", .extent = Extent::kBucketBlocks, .numbers = comm::kBucketsInFlight};
 constexpr StateBuffer kCoded{.name = "coded", .extent = Extent::kCoded, .type = DType::kU8};
 
 std::string describe(const compress::Ownership& ownership) {
@@ -45,36 +41,25 @@ std::string describe(const compress::Ownership& ownership) {
 
 }  // namespace
 
-SignExchange::SignExchange(const Topology& topology, ConstView still,
-                           compress::BucketSource& source)
-    : topology_(topology),
-      still_(still),
-      all_reduce_(topology.across(), topology.buckets(),
-                  {.bypass_single_rank = true,
-                   .owner_momentum = true,
-                   .keep_coded = true,
-                   .given_residual = true}),
-      overlapped_(topology.across(), topology.buckets(), still.device(),
-                  topology.ownership().buckets, all_reduce_.stations(source)) {
-  if (topology.two_levels()) overlapped_.also_uses(topology.node());
-  const int64_t largest = topology.buckets().max_elements();
-  normalized_ = Tensor::zeros(still.device(), DType::kF32, {largest});
-  for (Tensor& slot : extra_) {
-    slot = Tensor::zeros(still.device(), DType::kF32, {comm::blocks_in(largest)});
-  }
+OwnedMomentum::OwnedMomentum(const Topology& topology, ConstView still)
+    : topology_(topology), still_(still) {
+  if (alone()) return;
+  all_reduce_ = std::make_unique<compress::CompressedAllReduce>(
+      topology.across(), topology.buckets(),
+      compress::CompressionOptions{.owner_momentum = true, .given_residual = true});
 }
 
-StateLayout SignExchange::layout(int sources) {
-  if (sources == 1) return {kMomentum, kNormalized, kExtras};
-  return {kWorkerResidual, kServerResidual, kOwnerMomentum, kNormalized, kExtras, kCoded};
+StateLayout OwnedMomentum::layout(int sources) {
+  if (sources == 1) return {kMomentum};
+  return {kWorkerResidual, kServerResidual, kOwnerMomentum, kCoded};
 }
 
-std::vector<compress::OwnedRange> SignExchange::owned_ranges() const {
+std::vector<compress::OwnedRange> OwnedMomentum::owned_ranges() const {
   if (alone()) return {{.range = {0, topology_.whole_elements()}, .place = 0}};
   return topology_.ownership().owned(topology_.world().rank());
 }
 
-std::vector<compress::OwnedRange> SignExchange::owned_in_share() const {
+std::vector<compress::OwnedRange> OwnedMomentum::owned_in_share() const {
   const int sources = topology_.sources(), self = topology_.across().rank();
   std::vector<compress::OwnedRange> ranges;
   for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
@@ -85,28 +70,32 @@ std::vector<compress::OwnedRange> SignExchange::owned_in_share() const {
   return ranges;
 }
 
-View SignExchange::owned_momentum() const {
-  return alone() ? momentum_.view() : all_reduce_.owner_momentum();
+View OwnedMomentum::owned() const {
+  return alone() ? momentum_.view() : all_reduce_->owner_momentum();
 }
 
-void SignExchange::hold(Tensor momentum) {
+ConstView OwnedMomentum::worker_residual() const {
+  return alone() ? ConstView() : all_reduce_->worker_residual();
+}
+
+void OwnedMomentum::hold(Tensor momentum) {
   if (alone()) {
     momentum_ = std::move(momentum);
     return;
   }
   const View view = momentum.view();
   for (const auto& [range, place] : topology_.shares()) {
-    adopt_momentum(range, view.rows(place, place + range.elements()));
+    adopt(range, view.rows(place, place + range.elements()));
   }
   memory::fill_zero(view.device(), view.raw(), view.size_bytes());
-  all_reduce_.hold_worker_residual(std::move(momentum));
+  all_reduce_->hold_worker_residual(std::move(momentum));
 }
 
-Tensor SignExchange::release() {
-  return alone() ? std::move(momentum_) : all_reduce_.release_worker_residual();
+Tensor OwnedMomentum::release() {
+  return alone() ? std::move(momentum_) : all_reduce_->release_worker_residual();
 }
 
-void SignExchange::adopt_momentum(Range range, ConstView momentum) {
+void OwnedMomentum::adopt(Range range, ConstView momentum) {
   if (alone()) return;
   const std::vector<compress::OwnedRange> owned = owned_in_share();
   for (const auto& [in_buffer, share_begin] : compress::within(topology_.shares(), range)) {
@@ -117,13 +106,13 @@ void SignExchange::adopt_momentum(Range range, ConstView momentum) {
       const int64_t end = std::min(chunk.end, share_end);
       if (begin >= end) continue;
       const int64_t to = place + begin - chunk.begin;
-      copy(all_reduce_.owner_momentum().rows(to, to + end - begin),
+      copy(all_reduce_->owner_momentum().rows(to, to + end - begin),
            momentum.rows(begin + shift, end + shift));
     }
   }
 }
 
-std::vector<float> SignExchange::collect_momentum(double beta1) {
+std::vector<float> OwnedMomentum::collect(double beta1) {
   const int sources = topology_.sources();
   const auto host = [](const View& view) {
     std::vector<float> values(static_cast<size_t>(view.elements()));
@@ -131,10 +120,10 @@ std::vector<float> SignExchange::collect_momentum(double beta1) {
     return values;
   };
   if (alone()) return host(momentum_.view());
-  std::vector<float> momentum = host(all_reduce_.worker_residual());
+  std::vector<float> momentum = host(all_reduce_->worker_residual());
   for (float& one : momentum) one = static_cast<float>((1 - beta1) / sources * one);
-  const std::vector<float> owned = host(all_reduce_.owner_momentum());
-  const std::vector<float> owed = host(all_reduce_.server_residual());
+  const std::vector<float> owned = host(all_reduce_->owner_momentum());
+  const std::vector<float> owed = host(all_reduce_->server_residual());
   const auto owed_updates = static_cast<double>(std::exchange(owed_updates_, 1));
   for (const compress::OwnedRange& piece : owned_in_share()) {
     for (int64_t i = piece.range.begin; i < piece.range.end; ++i) {
@@ -144,26 +133,15 @@ std::vector<float> SignExchange::collect_momentum(double beta1) {
     }
   }
   comm::sum_in_chunks(topology_.across(), momentum);
-  all_reduce_.clear_residuals();
+  all_reduce_->clear_residuals();
   return momentum;
 }
 
-void SignExchange::begin(const Context& computing, const compress::MomentumStep& momentum) {
-  momentum_step_ = momentum;
-  overlapped_.begin(computing);
-}
-
-void SignExchange::visit(Context& context,
-                         const std::function<void(Context&, const Bucket&)>& work) {
-  for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
-    work(context, bucket_at(bucket, 0));
-  }
-}
-
-void SignExchange::scale_owner_residuals(int64_t updates) {
+void OwnedMomentum::scale_owner_residuals(int64_t updates) {
   const double factor = static_cast<double>(owed_updates_) / static_cast<double>(updates);
   owed_updates_ = updates;
-  const View residual = all_reduce_.server_residual();
+  if (alone()) return;
+  const View residual = all_reduce_->server_residual();
   if (factor == 1 || residual.elements() == 0) return;
   std::vector<float> values(static_cast<size_t>(residual.elements()));
   copy(view_of(values), residual);
@@ -171,72 +149,54 @@ void SignExchange::scale_owner_residuals(int64_t updates) {
   copy(residual, view_of(values));
 }
 
-void SignExchange::clear_residuals() {
+void OwnedMomentum::clear_residuals() {
   owed_updates_ = 1;
-  all_reduce_.clear_residuals();
-}
-
-SignExchange::Bucket SignExchange::bucket_at(int64_t bucket, int slot) const {
-  const Range range = buckets().range(bucket);
-  const auto index = static_cast<size_t>(slot);
-  return {.index = bucket,
-          .range = range,
-          .in_buffer = topology_.in_buffer(bucket),
-          .normalized = normalized_.view().rows(0, range.elements()),
-          .extra = extra_[index].view().rows(0, comm::blocks_in(range.elements()))};
-}
-
-compress::CompressedBucket SignExchange::to_send(const Bucket& bucket) const {
-  const auto& [begin, end] = bucket.in_buffer;
-  return {.values = bucket.normalized,
-          .still = still_.rows(begin / 8, (end + 7) / 8),
-          .extras = bucket.extra,
-          .momentum = momentum_step_};
+  if (!alone()) all_reduce_->clear_residuals();
 }
 
 // On a CPU 1 MiB per thread, which stays in the cache until the values have moved. A CUDA device
 // decodes a whole bucket at once, with few kernel launches.
-int64_t SignExchange::blocks_of_part(const Context& context, int64_t blocks) {
+int64_t OwnedMomentum::blocks_of_part(const Context& context, int64_t blocks) {
   constexpr int64_t kBlocksOfThread = 128;
   return context.device().is_cpu() ? std::min(kBlocksOfThread * context.threads(), blocks) : blocks;
 }
 
-void SignExchange::visit_arrived(Context& context, View kept, const Arrived& work) {
+void OwnedMomentum::visit_arrived(Context& context, View kept, View part, const Visit& work) {
   for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
     const Range range = buckets().range(bucket), in_buffer = topology_.in_buffer(bucket);
     const ConstView still = still_.rows(in_buffer.begin / 8, (in_buffer.end + 7) / 8);
     const int64_t blocks = comm::blocks_in(range.elements());
-    const int64_t part = blocks_of_part(context, blocks);
-    for (int64_t first = 0; first < blocks; first += part) {
-      const compress::BlockRange now{first, std::min(first + part, blocks)};
+    const int64_t step = blocks_of_part(context, blocks);
+    for (int64_t first = 0; first < blocks; first += step) {
+      const compress::BlockRange now{first, std::min(first + step, blocks)};
       const auto [begin, end] = compress::elements_of(now, range.elements());
-      const View momentum = kept.empty() ? normalized_.view().rows(0, end - begin)
+      const View momentum = kept.empty() ? part.rows(0, end - begin)
                                          : kept.rows(range.begin + begin, range.begin + end);
-      all_reduce_.decode(context, bucket, now, still, momentum);
+      all_reduce_->decode(context, bucket, now, still, momentum);
       work({in_buffer.begin + begin, in_buffer.begin + end}, momentum);
     }
   }
 }
 
-void SignExchange::save(StateWriter& writer) const {
+void OwnedMomentum::save(StateWriter& writer) const {
   const compress::Ownership& ownership = topology_.ownership();
   writer.scalar("bucket_bytes", ownership.buckets.bucket_bytes());
   if (ownership.nodes) writer.scalar("nodes", ownership.nodes->node_of_rank());
   if (alone()) return save_buffer(writer, kMomentum, momentum_.view());
-  save_buffer(writer, kWorkerResidual, all_reduce_.worker_residual());
-  save_buffer(writer, kServerResidual, all_reduce_.server_residual());
-  save_buffer(writer, kOwnerMomentum, all_reduce_.owner_momentum());
+  save_buffer(writer, kWorkerResidual, all_reduce_->worker_residual());
+  save_buffer(writer, kServerResidual, all_reduce_->server_residual());
+  save_buffer(writer, kOwnerMomentum, all_reduce_->owner_momentum());
 }
 
-void SignExchange::load(const StateReader& reader, double beta1) {
+void OwnedMomentum::load(const StateReader& reader, double beta1) {
   const int64_t elements = topology_.whole_elements();
   const compress::Ownership before = saved_ownership(reader, elements);
-  all_reduce_.clear_residuals();
+  if (!alone()) all_reduce_->clear_residuals();
   if (before.sources() == 1) {
     std::vector<float> momentum(static_cast<size_t>(elements));
     load_buffer(reader, kMomentum, topology_, view_of(momentum));
     if (alone()) return copy(momentum_.view(), view_of(momentum));
-    return adopt_momentum({0, elements}, view_of(momentum));
+    return adopt({0, elements}, view_of(momentum));
   }
   if (topology_.world().rank() == 0 &&
       (before.sources() != topology_.sources() || before.nodes != topology_.ownership().nodes)) {
@@ -244,12 +204,12 @@ void SignExchange::load(const StateReader& reader, double beta1) {
              describe(before), describe(topology_.ownership()));
   }
   if (alone()) return load_alone(reader, beta1);
-  load_buffer(reader, kWorkerResidual, topology_, all_reduce_.worker_residual());
-  load_buffer(reader, kServerResidual, topology_, all_reduce_.server_residual());
-  load_buffer(reader, kOwnerMomentum, topology_, all_reduce_.owner_momentum());
+  load_buffer(reader, kWorkerResidual, topology_, all_reduce_->worker_residual());
+  load_buffer(reader, kServerResidual, topology_, all_reduce_->server_residual());
+  load_buffer(reader, kOwnerMomentum, topology_, all_reduce_->owner_momentum());
 }
 
-void SignExchange::load_alone(const StateReader& reader, double beta1) {
+void OwnedMomentum::load_alone(const StateReader& reader, double beta1) {
   const auto elements = static_cast<size_t>(topology_.whole_elements());
   std::vector<float> momentum(elements), worker(elements), server(elements);
   load_buffer(reader, kWorkerResidual, topology_, view_of(worker));

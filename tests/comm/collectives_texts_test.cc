@@ -1,16 +1,15 @@
-#include "onebit/exchange/checkpoint/rank_exchange.h"
-
 #include <gtest/gtest.h>
 
+#include "onebit/exchange/comm/collectives.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/ground/base/error.h"
 #include "tests/base/message_of.h"
 
-namespace onebit::checkpoint {
+namespace onebit::comm {
 namespace {
 
-TEST(RankTexts, EveryRankHasAllTexts) {
-  comm::run_thread_world(3, [](comm::Communicator& communicator) {
+TEST(GatherTexts, EveryRankHasAllTexts) {
+  run_thread_world(3, [](Communicator& communicator) {
     const std::string own(static_cast<size_t>(communicator.rank()), 'a');
     EXPECT_EQ(gather_texts(communicator, own), (std::vector<std::string>{"", "a", "aa"}));
     EXPECT_EQ(gather_texts(communicator, ""), std::vector<std::string>(3));
@@ -18,9 +17,9 @@ TEST(RankTexts, EveryRankHasAllTexts) {
 }
 
 // A path may have 4,096 bytes, and the advice follows it.
-TEST(RankTexts, ALongErrorReachesEveryRankWhole) {
+TEST(RunOnAll, ALongErrorReachesEveryRankWhole) {
   const std::string path(4000, 'p');
-  comm::run_thread_world(3, [&](comm::Communicator& communicator) {
+  run_thread_world(3, [&](Communicator& communicator) {
     const auto on_one = [&] {
       run_on_all(communicator, "not written", [&] {
         if (communicator.rank() == 1) fail("{}: disk full; free some space", path);
@@ -32,4 +31,4 @@ TEST(RankTexts, ALongErrorReachesEveryRankWhole) {
 }
 
 }  // namespace
-}  // namespace onebit::checkpoint
+}  // namespace onebit::comm
