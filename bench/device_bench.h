@@ -1,7 +1,6 @@
 // Times work on one device and collects the times in a table, with rates relative to the rates of
-// the
-// first copy and the first product. Operands are random: a GPU multiplies constants faster, because
-// it needs less power for them.
+// the first copy and the first product. Operands are random: a GPU multiplies constants faster,
+// because it needs less power for them.
 #pragma once
 
 #include <fmt/format.h>

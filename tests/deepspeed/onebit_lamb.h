@@ -1,11 +1,10 @@
 // DeepSpeed's arithmetic of 1-bit LAMB for comparisons (with the counting of its fp16 wrapper, and
 // without losing a batch). There is no bias correction, and freeze_step - 1 updates of warm-up, in
-// which a
-// running mean of each tensor's trust ratio grows from zero. Then the variance and that mean are
-// frozen. The momenta of all tensors are sent in one buffer with one scale, each multiplied by its
-// own factor, which makes their sizes similar. The frozen ratio is corrected by the largest change
-// of sqrt(variance) in gradients restored from the momentum. The padding of the buffer is fed back.
-// CPU only, not fast.
+// which a running mean of each tensor's trust ratio grows from zero. Then the variance and that
+// mean are frozen. The momenta of all tensors are sent in one buffer with one scale, each
+// multiplied by its own factor, which makes their sizes similar. The frozen ratio is corrected by
+// the largest change of sqrt(variance) in gradients restored from the momentum. The padding of the
+// buffer is fed back. CPU only, not fast.
 //
 // It corrects the same defects of DeepSpeed as onebit_adam.h.
 #pragma once

@@ -6,8 +6,7 @@
 // compute the momentum from the average movement, including weight decay. CPU only, not fast.
 //
 // It corrects the same defects of DeepSpeed as onebit_adam.h, and three more. The counters survive
-// a
-// checkpoint. A single rank updates its momentum in every update. The momentum stays if all rates
+// a checkpoint. A single rank updates its momentum in every update. The momentum stays if all rates
 // since the last synchronization were 0.
 #pragma once
 

@@ -73,8 +73,7 @@ TEST(OneBitLamb, RatiosAreThoseOfLamb) {
 }
 
 // Residuals are correlated with gradients whose few large elements dominate, and with gradients of
-// the
-// updates before: the sum of their squares says too little.
+// the updates before: the sum of their squares says too little.
 TEST(OneBitLamb, StepsHaveTheLengthOfLambsWithHeavyTails) {
   const Gradient heavy = [](int rank, int64_t step, int64_t place) {
     const float size = std::exp(1.2f * gaussian_noise(rank, step + 5000, place / 7));

@@ -30,8 +30,7 @@ TEST(TwoLevels, ResumeExactlyInEveryPhase) {
 }
 
 // The states of all ranks under this name, at their places in the flat buffer, or the mean of
-// states
-// that every source has.
+// states that every source has.
 std::vector<float> assembled(const Saved& saved, const Layout& layout, const std::string& name) {
   const auto elements = static_cast<int64_t>(saved.values.size());
   const compress::Ownership ownership = layout.ownership(elements);

@@ -89,9 +89,8 @@ configure_release() {
 }
 
 # configure PRESET [OPTION...]: uses ccache if it is installed. Warnings end a build of the
-# project's
-# developers if the compiler is one that they know. A build for users (for_users) keeps what the folder
-# is configured with, at first that they do not.
+# project's developers if the compiler is one that they know. A build for users (for_users) keeps
+# what the folder is configured with, at first that they do not.
 configure() {
   local preset="$1"
   shift

@@ -54,8 +54,7 @@ lint_with_clang_tidy() {
     mapfile -t sources < <(git ls-files --cached --others --exclude-standard -- '*.cc' ':!tests/emulated_cuda')
   fi
   # A source is the same with MPI and CUDA and without, so it is looked at without, and by clang.
-  # Those
-  # that wrap either of them are compiled as in the build above.
+  # Those that wrap either of them are compiled as in the build above.
   configure plain -B build-lint/plain -DCMAKE_CXX_COMPILER=clang++ -DONEBIT_QUICK_BUILD=OFF >/dev/null
   say "sources alone"
   mapfile -t alone < <(sources_to_compile_alone "$@")

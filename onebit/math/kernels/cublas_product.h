@@ -99,8 +99,7 @@ uint32_t alignment_bytes(const void* data);
 bool suits_cublas(const MatrixProduct& product);
 
 // `vector` is the bias in c's type, or for kRowSums f32 [m], overwritten, and otherwise null.
-// Returns
-// false, without any effect, if cuBLASLt has no algorithm for the product.
+// Returns false, without any effect, if cuBLASLt has no algorithm for the product.
 bool cublas_product(CudaStream& cuda, const MatrixProduct& product, void* vector);
 
 }  // namespace onebit::kernels::cuda

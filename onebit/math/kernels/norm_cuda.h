@@ -101,8 +101,7 @@ struct MeanByDivision {
 };
 
 // The gradient of the norm's input from the gradient of its output. Adds to the sums of gamma and
-// beta. A
-// block calls it for one `row` after the other. kWarps: as in block_sums_in_turn().
+// beta. A block calls it for one `row` after the other. kWarps: as in block_sums_in_turn().
 template <unsigned kWarps = 0, class Mean>
 __device__ Eight norm_gradient(NormKind kind, const Eight& grad_y, const Eight& x_hat,
                                const Eight& gamma, int64_t row, const Mean& mean,

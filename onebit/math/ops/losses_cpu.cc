@@ -201,8 +201,7 @@ struct Segment {
 };
 
 // Returns the loss and writes the gradient to the segment if requested. There are only a few
-// numbers
-// per token: plain loops in f64.
+// numbers per token: plain loops in f64.
 template <typename T>
 float segment_loss(const Segment<T>& logits, int32_t target, bool write_gradient, float scale) {
   if (target == kIgnoredTarget) {
