@@ -132,6 +132,48 @@ TEST_F(TokenizerFilesTest, ClassesOfBytePairsHaveTemplatesToo) {
   EXPECT_THAT(error(), HasSubstr("`sep_token` is \"[SEP]\", and the class XLMRobertaTokenizer"));
 }
 
+// As AutoTokenizer of transformers 5.24 chooses it. Copies of the files name the class.
+TEST_F(TokenizerFilesTest, AModelImpliesTheClassThatNoFileNames) {
+  const auto written = [&](const Json& model) {
+    write_json("config.json", model);
+    for (const TextFile& file : tokenizer_files(read())) {
+      if (file.name == kTokenizerConfigJson) {
+        return parse_json(file.text, file.name).at("tokenizer_class").get<std::string>();
+      }
+    }
+    return std::string();
+  };
+  write_json("config.json", {{"model_type", "bert"}});
+  const std::string cased = error_of([](Json& json) { json["normalizer"]["lowercase"] = false; });
+  EXPECT_THAT(cased,
+              HasSubstr("tokenizer_config.json, which does not exist: has no do_lower_case"));
+  EXPECT_THAT(cased, HasSubstr("write \"do_lower_case\": false into tokenizer_config.json"));
+  write_json("tokenizer_config.json", {{"do_lower_case", false}});
+  EXPECT_EQ(error(), "(no error)");
+  std::filesystem::remove(folder_ / "tokenizer_config.json");
+
+  Json json = combined();
+  json["normalizer"] = {{"type", "NFC"}};
+  json["pre_tokenizer"] = {{"type", "Whitespace"}};
+  json["model"] = {{"type", "BPE"},
+                   {"vocab", json["model"]["vocab"]},
+                   {"merges", Json::array()},
+                   {"unk_token", "[UNK]"}};
+  write_json("tokenizer.json", json);
+  EXPECT_EQ(written({{"model_type", "roberta"}}), "RobertaTokenizer");
+  EXPECT_EQ(vocabulary().pair_template(), (text::PairTemplate{2, 0}));
+  EXPECT_EQ(written({{"model_type", "bert"}, {"tokenizer_class", "GPT2TokenizerFast"}}),
+            "GPT2TokenizerFast");
+  // A model that is none of transformers', and one whose class has no such rules.
+  EXPECT_EQ(written({{"model_type", "neobert"}}), "PreTrainedTokenizerFast");
+  EXPECT_EQ(written({{"model_type", "xlm-roberta"}}), "PreTrainedTokenizerFast");
+  EXPECT_EQ(written({{"model_type", "bert"}}), "PreTrainedTokenizerFast");
+  write_json("tokenizer_config.json", {{"model_max_length", 512}});
+  EXPECT_EQ(written({{"model_type", "modernbert"}}), "TokenizersBackend");
+  EXPECT_EQ(written({{"model_type", "roberta"}}), "RobertaTokenizer");
+  EXPECT_EQ(read().config->model_max_length, 512);
+}
+
 // `tokenizers` looks for no other tokens than a tokenizer.json's added ones in the text.
 // transformers looks for those that tokenizer_config.json names, too.
 TEST_F(TokenizerFilesTest, AFileAloneSaysWhatIsLookedForInTheText) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -124,13 +125,42 @@ std::optional<Rules> rules_of(const TokenizerConfigMembers& members, const Json&
   return Rules{"Unigram", sequence("normalizers", std::move(steps)), words_with_marks(members)};
 }
 
-// The type of the model beside the file. Empty: there is none.
-std::string model_type_beside(const Path& file) {
-  const Path config = file.parent_path() / "config.json";
+// A text of the config.json in `folder`. Empty: there is none.
+std::string model_member(const Path& folder, const char* key) {
+  const Path config = folder / "config.json";
   if (!std::filesystem::exists(config)) return "";
-  const Json type = member(read_json(config), "model_type");
-  return type.is_string() ? type.get<std::string>() : "";
+  const Json value = member(read_json(config), key);
+  return value.is_string() ? value.get<std::string>() : "";
 }
+
+// TOKENIZER_MAPPING_NAMES of transformers 5.24, for encoders.
+struct TypeClass {
+  std::string_view model_type, tokenizer_class;
+};
+constexpr TypeClass kTypeClasses[] = {
+    {"albert", "AlbertTokenizer"},
+    {"bert", "BertTokenizer"},
+    {"camembert", "CamembertTokenizer"},
+    {"convbert", "BertTokenizer"},
+    {"data2vec-text", "RobertaTokenizer"},
+    {"distilbert", "BertTokenizer"},
+    {"electra", "BertTokenizer"},
+    {"ernie", "BertTokenizer"},
+    {"gte", "XLMRobertaTokenizer"},
+    {"ibert", "RobertaTokenizer"},
+    {"longformer", "RobertaTokenizer"},
+    {"megatron-bert", "BertTokenizer"},
+    {"mobilebert", "MobileBertTokenizer"},
+    {"modernbert", "TokenizersBackend"},
+    {"mpnet", "MPNetTokenizer"},
+    {"nomic_bert", "BertTokenizer"},
+    {"roberta", "RobertaTokenizer"},
+    {"roberta-prelayernorm", "RobertaTokenizer"},
+    {"squeezebert", "BertTokenizer"},
+    {"xlm-roberta", "XLMRobertaTokenizer"},
+    {"xlm-roberta-xl", "TokenizersBackend"},
+    {"xmod", "XLMRobertaTokenizer"},
+};
 
 // Models for which transformers loads the file alone, whatever the class is.
 bool takes_file_alone(const std::string& model_type) {
@@ -146,12 +176,25 @@ bool has_no_rules(const std::string& tokenizer_class) {
 
 }  // namespace
 
+std::string implied_class(const Path& folder, const Json& tokenizer) {
+  std::string named = model_member(folder, "tokenizer_class");
+  if (!named.empty()) return named;
+  const std::string type = model_member(folder, "model_type");
+  const auto* found = std::ranges::find(kTypeClasses, type, &TypeClass::model_type);
+  if (found == std::end(kTypeClasses)) return "";
+  std::string implied(found->tokenizer_class);
+  const std::optional<Rules> rules = rules_of({.tokenizer_class = implied}, tokenizer);
+  // transformers does not load another model with a class of byte pairs or of a unigram model.
+  if (rules && member(member(tokenizer, "model"), "type") != rules->model) return "";
+  return implied;
+}
+
 Json with_class_rules(Json tokenizer, const std::optional<TokenizerConfigMembers>& members,
                       const std::string& place) {
   if (!members) return tokenizer;
   const std::optional<Rules> rules = rules_of(*members, tokenizer);
   if (!rules || member(member(tokenizer, "model"), "type") != rules->model) return tokenizer;
-  if (takes_file_alone(model_type_beside(place))) return tokenizer;
+  if (takes_file_alone(model_member(Path(place).parent_path(), "model_type"))) return tokenizer;
   std::string replaced;
   for (const auto& [key, made] :
        {std::pair(kNormalizer, &rules->normalizer), {kPreTokenizer, &rules->pre_tokenizer}}) {
@@ -163,8 +206,8 @@ Json with_class_rules(Json tokenizer, const std::optional<TokenizerConfigMembers
   if (!replaced.empty()) {
     log_info(
         "{}: {}: not the file's but that of the class {}, as in transformers 5; write "
-        "PreTrainedTokenizerFast as tokenizer_class to use the file's",
-        place, replaced, members->tokenizer_class);
+        "PreTrainedTokenizerFast as tokenizer_class into {} to use the file's",
+        place, replaced, members->tokenizer_class, kTokenizerConfigJson);
   }
   return tokenizer;
 }
@@ -175,17 +218,47 @@ void check_word_piece_rules(const TokenizerConfigMembers& members, const Tokeniz
                             const std::string& config_place) {
   const bool has_rules = members.is_bert || members.tokenizer_class.starts_with("MPNetTokenizer");
   if (!has_rules) return;
-  require(members.lower_case || json.lower_case || has_no_rules(members.tokenizer_class),
-          "{}: has no do_lower_case, so that text is lower-cased in transformers, and "
-          "tokenizer.json has lowercase false; write the key into {}",
-          config_place, kTokenizerConfigJson);
+  require(
+      members.lower_case || json.lower_case || has_no_rules(members.tokenizer_class),
+      "{}: has no do_lower_case, so that text is lower-cased in transformers, and "
+      "tokenizer.json has lowercase false; if the file is right, write \"do_lower_case\": false "
+      "into {}",
+      config_place, kTokenizerConfigJson);
   if (members.strip_accents || !json.strip_accents) return;
   require(
       *json.strip_accents == json.lower_case,
       "{}: has no strip_accents, so that accents are {} in transformers, and tokenizer.json has "
-      "strip_accents {}; write the key into {}",
-      config_place, json.lower_case ? "stripped" : "kept", *json.strip_accents,
+      "strip_accents {}; if the file is right, write \"strip_accents\": {} into {}",
+      config_place, json.lower_case ? "stripped" : "kept", *json.strip_accents, *json.strip_accents,
       kTokenizerConfigJson);
+}
+
+void check_word_piece_class(const std::optional<TokenizerConfigMembers>& members,
+                            const std::string& place) {
+  require(!members || !members->is_pipeline,
+          "{}: its model is WordPiece, and key `tokenizer_class` of {} is a class of byte pairs or "
+          "of a unigram model; write BertTokenizer there if the rules are BERT's, or "
+          "PreTrainedTokenizerFast",
+          place, kTokenizerConfigJson);
+  require(!members || !members->add_prefix_space.value_or(false),
+          "{}: key `add_prefix_space` is true; a WordPiece tokenizer adds nothing to the text",
+          place);
+}
+
+// transformers' classes change the rules of their tokenizer.json by some members.
+void check_pipeline_class(const std::optional<TokenizerConfigMembers>& members,
+                          const TokenizerJson& json, const Path& combined) {
+  require(
+      !members || !members->is_bert,
+      "{}: its rules are not BERT's WordPiece, and key `tokenizer_class` of {} is a BERT class, "
+      "which has these; if the rules of the file are right, write PreTrainedTokenizerFast there",
+      combined.string(), kTokenizerConfigJson);
+  if (!members || !members->add_prefix_space) return;
+  const bool said = *members->add_prefix_space;
+  const bool does = json.pipeline->pre_tokenizer.adds_prefix_space().value_or(said);
+  require(said == does,
+          "{}: key `add_prefix_space` is {}, and the pre_tokenizer of {} has {}; make them agree",
+          kTokenizerConfigJson, said, combined.string(), does);
 }
 
 }  // namespace onebit::formats

@@ -8,9 +8,15 @@
 
 #include "onebit/data/tokenizer_files/tokenizer_config.h"
 #include "onebit/data/tokenizer_files/tokenizer_json.h"
+#include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json_fwd.h"
 
 namespace onebit::formats {
+
+// The class that transformers 5 takes for a tokenizer.json in `folder` if tokenizer_config.json
+// names none: config.json names it, or its model_type implies it. Empty: neither does, or the class
+// has no such model.
+std::string implied_class(const Path& folder, const Json& tokenizer);
 
 // The content of a tokenizer.json at `place`, with "normalizer" and "pre_tokenizer" of the class if
 // it has byte pairs or a unigram model. What differs from the file's is logged. Models of some
@@ -21,5 +27,11 @@ Json with_class_rules(Json tokenizer, const std::optional<TokenizerConfigMembers
 // Error: a class of WordPiece lower-cases or strips accents by default where the file does not.
 void check_word_piece_rules(const TokenizerConfigMembers& members, const TokenizerJson& json,
                             const std::string& config_place);
+
+// Errors: the class is made for another model than the file has.
+void check_word_piece_class(const std::optional<TokenizerConfigMembers>& members,
+                            const std::string& place);
+void check_pipeline_class(const std::optional<TokenizerConfigMembers>& members,
+                          const TokenizerJson& json, const Path& combined);
 
 }  // namespace onebit::formats

@@ -21,6 +21,8 @@ using text::AddedToken;
 // The files of a tokenizer that exist.
 struct Sources {
   std::optional<Path> vocabulary, combined, config, specials, added;
+  // Whether the model beside them implies the class if tokenizer_config.json names none.
+  bool have_model = false;
 };
 
 std::optional<Path> existing(const Path& path) {
@@ -32,7 +34,8 @@ Sources sources_in(const Path& folder) {
           .combined = existing(folder / kTokenizerJson),
           .config = existing(folder / kTokenizerConfigJson),
           .specials = existing(folder / kSpecialTokensMapJson),
-          .added = existing(folder / kAddedTokensJson)};
+          .added = existing(folder / kAddedTokensJson),
+          .have_model = true};
 }
 
 std::string name_in(const std::map<std::string, AddedToken>& roles, const char* role,
@@ -184,6 +187,12 @@ std::vector<std::string> same_vocabulary(std::vector<std::string> lines, const P
   return lines;
 }
 
+std::string config_place(const Sources& sources) {
+  if (sources.config) return sources.config->string();
+  return (sources.combined->parent_path() / kTokenizerConfigJson).string() +
+         ", which does not exist";
+}
+
 std::optional<TokenizerConfigFile> config_of(const std::optional<TokenizerConfigMembers>& members,
                                              const std::optional<TokenizerJson>& json,
                                              const Sources& sources) {
@@ -193,7 +202,8 @@ std::optional<TokenizerConfigFile> config_of(const std::optional<TokenizerConfig
   if (json && json->pipeline) {
     // The file says all. Other classes than BERT's do not read the other members.
     config = {.lower_case = false, .strip_accents = false};
-    if (members) config.model_max_length = members->model_max_length.value_or(kNoLengthLimit);
+    if (sources.config)
+      config.model_max_length = members->model_max_length.value_or(kNoLengthLimit);
     return config;
   }
   if (json) {
@@ -202,16 +212,18 @@ std::optional<TokenizerConfigFile> config_of(const std::optional<TokenizerConfig
     config.tokenize_chinese_chars = json->handle_chinese_chars;
   }
   if (members) {
-    if (json) check_word_piece_rules(*members, *json, sources.config->string());
+    const std::string place = config_place(sources);
+    if (json) check_word_piece_rules(*members, *json, place);
     const bool lower_case = members->lower_case.value_or(config.lower_case);
     require(!json || lower_case == json->lower_case,
-            "{}: has do_lower_case {}, tokenizer.json has lowercase {}; correct one of them",
-            sources.config->string(), lower_case, json && json->lower_case);
+            "{}: has do_lower_case {}, tokenizer.json has lowercase {}; correct one of them", place,
+            lower_case, json && json->lower_case);
     config.lower_case = lower_case;
     if (members->strip_accents) config.strip_accents = members->strip_accents;
     config.tokenize_chinese_chars =
         config.tokenize_chinese_chars && members->tokenize_chinese_chars.value_or(true);
-    config.model_max_length = members->model_max_length.value_or(kNoLengthLimit);
+    if (sources.config)
+      config.model_max_length = members->model_max_length.value_or(kNoLengthLimit);
   }
   return config;
 }
@@ -234,34 +246,6 @@ void check_template(const std::optional<TokenizerConfigMembers>& members, const 
           quote(names.cls), quote(names.sep));
 }
 
-void check_word_piece_class(const std::optional<TokenizerConfigMembers>& members,
-                            const std::string& place) {
-  require(!members || !members->is_pipeline,
-          "{}: its model is WordPiece, and key `tokenizer_class` of {} is a class of byte pairs or "
-          "of a unigram model; write BertTokenizer there if the rules are BERT's, or "
-          "PreTrainedTokenizerFast",
-          place, kTokenizerConfigJson);
-  require(!members || !members->add_prefix_space.value_or(false),
-          "{}: key `add_prefix_space` is true; a WordPiece tokenizer adds nothing to the text",
-          place);
-}
-
-// transformers' classes change the rules of their tokenizer.json by some members.
-void check_pipeline_class(const std::optional<TokenizerConfigMembers>& members,
-                          const TokenizerJson& json, const Path& combined) {
-  require(
-      !members || !members->is_bert,
-      "{}: its rules are not BERT's WordPiece, and key `tokenizer_class` of {} is a BERT class, "
-      "which has these; if the rules of the file are right, write PreTrainedTokenizerFast there",
-      combined.string(), kTokenizerConfigJson);
-  if (!members || !members->add_prefix_space) return;
-  const bool said = *members->add_prefix_space;
-  const bool does = json.pipeline->pre_tokenizer.adds_prefix_space().value_or(said);
-  require(said == does,
-          "{}: key `add_prefix_space` is {}, and the pre_tokenizer of {} has {}; make them agree",
-          kTokenizerConfigJson, said, combined.string(), does);
-}
-
 // What a tokenizer.json alone says of the roles: it has no names for [PAD] and [MASK].
 text::SpecialNames names_in(const TokenizerJson& json) {
   const auto usual = [&](const char* bert, const char* roberta) {
@@ -277,11 +261,36 @@ text::SpecialNames names_in(const TokenizerJson& json) {
           .mask = usual("[MASK]", "<mask>")};
 }
 
-void keep_files(const Sources& sources, std::string combined, text::PipelineRules& rules) {
+// tokenizer_config.json, with the class that the model beside it implies if it names none, or that
+// alone. Null: there is neither.
+Json config_json(const Sources& sources, const Json& combined) {
+  Json config = sources.config ? read_json(*sources.config) : Json();
+  if (!sources.have_model || !sources.combined) return config;
+  if (!config.is_object() && sources.config) return config;
+  if (config.is_object() && !config.value("tokenizer_class", Json()).is_null()) return config;
+  const std::string implied = implied_class(sources.combined->parent_path(), combined);
+  if (!implied.empty()) config["tokenizer_class"] = implied;
+  return config;
+}
+
+void keep_files(const Sources& sources, std::string combined, const Json& config,
+                text::PipelineRules& rules) {
   rules.files[kTokenizerJson] = std::move(combined);
   for (const std::optional<Path>& path : {sources.config, sources.specials}) {
     if (path) rules.files[path->filename().string()] = read_regular_file(*path, kMaxJsonBytes);
   }
+  // In a copy without the model's config.json, the class is the same.
+  if (config != (sources.config ? read_json(*sources.config) : Json())) {
+    rules.files[kTokenizerConfigJson] = json_text(config);
+  }
+}
+
+// Error: a class for any tokenizer.json, without that file.
+void require_rules(const std::optional<TokenizerConfigMembers>& members, const Sources& sources) {
+  require(!members || !members->is_generic,
+          "{}: key `tokenizer_class` is a class that takes its rules from {}, which does not "
+          "exist; if the model is a BERT, write BertTokenizer there",
+          sources.config ? sources.config->string() : "", kTokenizerJson);
 }
 
 TokenizerFiles read_sources(const Sources& sources) {
@@ -290,11 +299,14 @@ TokenizerFiles read_sources(const Sources& sources) {
   NamedSpecials specials, of_map;
   AddedTokens added;
   TokenizerFiles files;
-  if (sources.config) {
-    members = parse_tokenizer_config(read_json(*sources.config), sources.config->string());
+  std::string text = sources.combined ? read_regular_file(*sources.combined, kMaxJsonBytes) : "";
+  Json combined = sources.combined ? parse_json(text, sources.combined->string()) : Json();
+  const Json config = config_json(sources, combined);
+  if (sources.config || !config.is_null()) {
+    members = parse_tokenizer_config(config, config_place(sources));
     specials = members->specials;
     files.vocabulary.has_segments = members->has_segments;
-    for (const AddedToken& token : members->added) added.add(token, sources.config->string());
+    for (const AddedToken& token : members->added) added.add(token, config_place(sources));
   }
   if (sources.specials) {
     of_map = parse_special_tokens_map(read_json(*sources.specials), sources.specials->string());
@@ -303,11 +315,12 @@ TokenizerFiles read_sources(const Sources& sources) {
   files.vocabulary.names = names_of(specials);
   if (sources.combined) {
     const std::string place = sources.combined->string();
-    std::string text = read_regular_file(*sources.combined, kMaxJsonBytes);
-    json = parse_tokenizer_json(with_class_rules(parse_json(text, place), members, place), place);
+    json = parse_tokenizer_json(with_class_rules(std::move(combined), members, place), place);
+    // Runs of onebit may pair a BERT with any lone tokenizer.json, which says all of its rules.
+    if (json->pipeline && members && members->is_bert && !sources.config) members.reset();
     if (json->pipeline) {
       check_pipeline_class(members, *json, *sources.combined);
-      keep_files(sources, std::move(text), *json->pipeline);
+      keep_files(sources, std::move(text), members ? config : Json(), *json->pipeline);
       files.vocabulary.pipeline = json->pipeline;
       if (specials.roles.empty()) files.vocabulary.names = names_in(*json);
     } else {
@@ -321,10 +334,7 @@ TokenizerFiles read_sources(const Sources& sources) {
     for (const AddedToken& token : json->added) added.add(token, place);
     files.vocabulary.tokens = json->vocabulary;
   } else {
-    require(!members || !members->is_generic,
-            "{}: key `tokenizer_class` is a class that takes its rules from {}, which does not "
-            "exist; if the model is a BERT, write BertTokenizer there",
-            sources.config ? sources.config->string() : "", kTokenizerJson);
+    require_rules(members, sources);
   }
   if (sources.vocabulary) {
     files.vocabulary.tokens = text::read_vocabulary_lines(*sources.vocabulary);
@@ -335,7 +345,7 @@ TokenizerFiles read_sources(const Sources& sources) {
   }
   if (sources.added) read_bare_tokens(*sources.added, specials, added);
   const text::TokenIds ids = special_ids(specials, files.vocabulary);
-  if (members) add_specials(members->specials, ids, sources.config->string(), added);
+  if (members) add_specials(members->specials, ids, config_place(sources), added);
   if (sources.specials) add_specials(of_map, ids, sources.specials->string(), added);
   files.vocabulary.added = added.by_id();
   files.config = config_of(members, json, sources);

@@ -54,6 +54,24 @@ std::string config_text(const TokenizerConfigFile& config, const text::Vocabular
   return json_text(json, 2) + "\n";
 }
 
+// Whether a reader would take the rules of the model's class instead of the file's. A file without
+// a template stays alone, so that [CLS] and [SEP] are put around a text.
+bool takes_rules_of_model(const std::map<std::string, std::string>& files) {
+  const auto file = files.find(kTokenizerJson);
+  if (file == files.end() || files.contains(kTokenizerConfigJson)) return false;
+  const Json json = parse_json(file->second, kTokenizerJson);
+  return json.is_object() && !json.value("post_processor", Json()).is_null();
+}
+
+std::string own_rules_text(bool has_segments) {
+  nlohmann::json names = {"input_ids", "attention_mask"};
+  if (has_segments) names = {"input_ids", "token_type_ids", "attention_mask"};
+  return json_text({{"model_input_names", std::move(names)},
+                    {"tokenizer_class", "PreTrainedTokenizerFast"}},
+                   2) +
+         "\n";
+}
+
 // The special tokens without a role of BERT's.
 std::vector<std::string> other_specials(const text::Vocabulary& vocabulary) {
   const text::SpecialNames& names = vocabulary.names();
@@ -78,6 +96,9 @@ std::vector<TextFile> tokenizer_files(const TokenizerFiles& tokenizer) {
   if (const auto& pipeline = tokenizer.vocabulary.pipeline) {
     std::vector<TextFile> files;
     for (const auto& [name, text] : pipeline->files) files.push_back({name, text});
+    if (takes_rules_of_model(pipeline->files)) {
+      files.push_back({kTokenizerConfigJson, own_rules_text(tokenizer.vocabulary.has_segments)});
+    }
     return files;
   }
   ONEBIT_INVARIANT(tokenizer.config.has_value());
