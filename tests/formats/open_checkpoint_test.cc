@@ -135,6 +135,8 @@ TEST(OpenCheckpoint, WhatIsNoCheckpoint) {
   put("a.index", "");
   put("b.index", "");
   EXPECT_THAT(open_error(folder.path()), HasSubstr("several TensorFlow checkpoints (a.index"));
+  put("adapter_config.json", "{}");
+  EXPECT_THAT(open_error(folder.path()), HasSubstr("adapter_config.json: an adapter (PEFT)"));
 }
 
 TEST(OpenCheckpoint, DeepSpeedFolders) {

@@ -114,7 +114,18 @@ OpenedCheckpoint open_candidate(const Candidate& candidate, const Path& folder) 
   return path.filename() == kLatest ? open_deepspeed(folder) : open_deepspeed_tag(folder);
 }
 
+// transformers and sentence-transformers add PEFT's adapter to the model beside it.
+void refuse_adapter(const Path& folder) {
+  const Path adapter = folder / "adapter_config.json";
+  require(!files::exists(adapter),
+          "{}: an adapter (PEFT) belongs to the model, and onebit reads none: merge it first, with "
+          "merge_and_unload() and save_pretrained() of peft, or remove the file to read the model "
+          "without it",
+          adapter.string());
+}
+
 OpenedCheckpoint open_folder(const Path& folder, std::optional<CheckpointKind> wanted) {
+  refuse_adapter(folder);
   std::vector<Candidate> found = candidates_in(folder);
   const auto first = std::find_if(found.begin(), found.end(), [&](const Candidate& candidate) {
     return !wanted || candidate.kind == *wanted;
