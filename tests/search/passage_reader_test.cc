@@ -70,6 +70,24 @@ TEST_F(PassageReaderTest, CutsALongSentenceBetweenWords) {
               ElementsAre("1: abc abc", "1: abc abc", "1: abc abc"));
 }
 
+TEST_F(PassageReaderTest, EveryPartOfALongSentenceHasItsOwnLine) {
+  EXPECT_THAT(all(open("a.txt", "x\n\nabc\nabc abc\nabc abc\nabc\n", {.tokens = 6},
+                       corpus::TextFormat::kProse)),
+              ElementsAre("1: x", "3: abc\nabc", "4: abc\nabc", "5: abc\nabc"));
+}
+
+TEST_F(PassageReaderTest, LinesOfWindowsEndAsThoseOfUnix) {
+  for (const int64_t tokens : {6, 100}) {
+    const auto passages = [&](const std::string& text) {
+      return all(open("a.txt", text, {.tokens = tokens}, corpus::TextFormat::kProse));
+    };
+    EXPECT_EQ(passages("Ab\r\ncd.\r\n\r\nef\r\n\fabc\r\nabc\r\nabc\r\n"),
+              passages("Ab\ncd.\n\nef\n\fabc\nabc\nabc\n"));
+  }
+  EXPECT_THAT(all(open("a.txt", "ab\r\ncd\r\n", {}, corpus::TextFormat::kProse)),
+              ElementsAre("1: ab\ncd"));
+}
+
 TEST_F(PassageReaderTest, CutsAWordThatIsLongerThanAPassage) {
   EXPECT_THAT(all(open("a.txt", std::string(20, 'a') + "\n", {.tokens = 8})),
               ElementsAre("1: aaaaaaaa", "1: aaaaaaaa", "1: aaaa"));

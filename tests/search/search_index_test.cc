@@ -2,14 +2,17 @@
 #include "onebit/program/search/search_index.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <numeric>
 
 #include "onebit/ground/base/philox.h"
+#include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 
 namespace onebit::search {
@@ -140,6 +143,30 @@ TEST_F(SearchIndexTest, AnEmptyOneIsNotWritten) {
     EXPECT_THROW(writer.finish(), Error);
   }
   EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
+TEST_F(SearchIndexTest, AVectorThatIsNotFiniteIsNamed) {
+  // Overwrites a number of a file of f32 values, counted from its end.
+  const auto damage = [](const Path& file, size_t from_end, float value) {
+    std::string bytes = read_file(file);
+    std::memcpy(bytes.data() + bytes.size() - from_end * sizeof value, &value, sizeof value);
+    write_file_atomically(file, bytes);
+  };
+  const auto expect_refusal = [&](VectorType type, const char* file, float value) {
+    const Path folder = write(type);
+    damage(folder / file, type == VectorType::kF32 ? 3 : 1, value);
+    const Index index(folder);
+    const std::string row = fmt::format("{}: row 9999", file);
+    for (const int threads : {1, 3}) {
+      EXPECT_THAT(message_of([&] { index.nearest(query_, 1, threads); }), testing::HasSubstr(row));
+    }
+    EXPECT_THAT(message_of([&] { index.vector(9'999); }), testing::HasSubstr(row));
+    EXPECT_EQ(index.vector(9'998).size(), size_t{kNumbers});
+  };
+  for (const float value : {NAN, INFINITY, -INFINITY}) {
+    expect_refusal(VectorType::kF32, "vectors.npy", value);
+    expect_refusal(VectorType::kInt8, "scales.npy", value);
+  }
 }
 
 TEST_F(SearchIndexTest, DamagedFilesAreNamed) {

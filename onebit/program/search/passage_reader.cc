@@ -26,6 +26,13 @@ PassageReader::Place place_in(std::string_view whole, std::string_view part,
   return place;
 }
 
+// Appends `text` with the line ends of Unix.
+void append_lines(std::string_view text, std::string& to) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text.substr(i, 2) != "\r\n") to += text[i];
+  }
+}
+
 // Takes a paragraph off the beginning of `text`: all before an empty line or a form feed.
 std::string_view take_paragraph(std::string_view& text) {
   size_t end = 0;
@@ -143,7 +150,7 @@ void PassageReader::add_sentence(std::string_view sentence, int64_t tokens, Plac
   } else {
     passage_.text += between;
   }
-  passage_.text += sentence;
+  append_lines(sentence, passage_.text);
   passage_tokens_ += tokens;
 }
 
@@ -166,7 +173,8 @@ void PassageReader::cut_sentence(std::string_view sentence, Place place) {
     const size_t to = end < pieces.size() ? size_t{pieces[end].begin} : sentence.size();
     end_passage();
     const std::string_view part = trimmed(sentence.substr(from, std::max(to, from + 1) - from));
-    if (!part.empty()) add_sentence(part, static_cast<int64_t>(end - first), place, "");
+    if (!part.empty())
+      add_sentence(part, static_cast<int64_t>(end - first), place_in(sentence, part, place), "");
     first = end;
   }
   end_passage();

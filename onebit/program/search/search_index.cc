@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -230,6 +231,7 @@ std::vector<Found> Index::nearest(std::span<const float> unit, int64_t most, int
   std::vector<Found> all;
   if (wanted == 0) return all;
   std::mutex mutex;
+  std::atomic<int64_t> damaged = -1;
   parallel_for(threads, description_.passages, 4096, [&](int64_t begin, int64_t end) {
     std::vector<Found> own;
     for (int64_t row = begin; row < end; ++row) {
@@ -239,14 +241,22 @@ std::vector<Found> Index::nearest(std::span<const float> unit, int64_t most, int
               ? product(unit.data(), vectors_in<float>(vectors_) + first, unit.size())
               : product(unit.data(), vectors_in<int8_t>(vectors_) + first, unit.size()) *
                     vectors_in<float>(scales_)[row];
+      if (!std::isfinite(cosine)) damaged = row;
       keep(own, {row, cosine}, wanted);
     }
     const std::lock_guard lock(mutex);
     all.insert(all.end(), own.begin(), own.end());
   });
+  if (damaged >= 0) refuse_vector(damaged);
   std::sort(all.begin(), all.end(), is_nearer);
   all.resize(wanted);
   return all;
+}
+
+void Index::refuse_vector(int64_t row) const {
+  const bool is_scaled = description_.type == VectorType::kInt8;
+  fail("{}: row {} has numbers that are not finite: the file is damaged; make the index again",
+       (is_scaled ? scales_ : vectors_).path().string(), row);
 }
 
 std::vector<float> Index::vector(int64_t row) const {
@@ -258,6 +268,7 @@ std::vector<float> Index::vector(int64_t row) const {
                     ? vectors_in<float>(vectors_)[first + i]
                     : static_cast<float>(vectors_in<int8_t>(vectors_)[first + i]) *
                           vectors_in<float>(scales_)[row];
+    if (!std::isfinite(vector[i])) refuse_vector(row);
   }
   return vector;
 }

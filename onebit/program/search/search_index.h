@@ -71,6 +71,7 @@ class Index {
   std::vector<Path> files() const;
   // The `most` passages whose vectors are nearest to `unit` [numbers], the nearest first. Of equals
   // the one that comes first in the index.
+  // Errors, here and of vector(): a vector with numbers that are not finite.
   std::vector<Found> nearest(std::span<const float> unit, int64_t most, int threads) const;
   // Error: a damaged line.
   Passage passage(int64_t row) const;
@@ -78,6 +79,7 @@ class Index {
 
  private:
   void find_lines();
+  [[noreturn]] void refuse_vector(int64_t row) const;
 
   Path folder_;
   IndexDescription description_;

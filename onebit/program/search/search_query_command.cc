@@ -70,7 +70,8 @@ std::string prompt_of(const embed::Encoder& encoder, const std::optional<std::st
 std::string excerpt(const std::string& text) {
   constexpr size_t kMost = 300;
   std::string line = text;
-  std::replace(line.begin(), line.end(), '\n', ' ');
+  const auto ends_line = [](char c) { return c >= '\n' && c <= '\r'; };  // \n \v \f \r
+  std::replace_if(line.begin(), line.end(), ends_line, ' ');
   if (line.size() <= kMost) return printable(line);
   size_t end = kMost;
   while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;
@@ -150,9 +151,10 @@ void add_search_query(commands::Command search, commands::Action& chosen) {
   command.add_flag("--json", given->is_json, "Write a JSON line for each passage, with its text");
   command.add_option("--model,-m", given->model,
                      "The model of the index, if it is no longer where it was");
-  command.add_option("--prompt", given->prompt,
-                     "Text to put before the query: the name of one of the model's prompts, or the "
-                     "text itself (default: the prompt \"query\", if the model has it)");
+  command.add_text_callback(
+      "--prompt", [given = given.get()](const std::string& text) { given->prompt = text; },
+      "Text to put before the query: the name of one of the model's prompts, or the text itself, "
+      "where \"\" is none (default: the prompt \"query\", if the model has it)");
   commands::add_compute_option(command, given->compute);
   commands::add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
