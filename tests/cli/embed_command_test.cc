@@ -110,6 +110,31 @@ TEST_F(EmbedProgram, AModelThatWasNotTrainedForItIsNamed) {
   EXPECT_TRUE(contains(encoded.output, "any length")) << encoded.output;
 }
 
+TEST_F(EmbedProgram, AnEmptyPromptIsNone) {
+  std::filesystem::copy(folder_ / "bert/global_step2/model", folder_ / "prompted",
+                        std::filesystem::copy_options::recursive);
+  std::filesystem::create_directory(folder_ / "prompted/1_Pooling");
+  write("prompted/modules.json", R"([
+      {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+      {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
+      ])");
+  write("prompted/1_Pooling/config.json",
+        R"({"word_embedding_dimension": 32, "pooling_mode_mean_tokens": true})");
+  write("prompted/config_sentence_transformers.json",
+        R"({"prompts": {"query": "was here "}, "default_prompt_name": "query"})");
+  write("texts.txt", "the king\n");
+  write("prompted.txt", "was here the king\n");
+  const auto encoded = [&](const char* texts, const char* prompt) {
+    expect_runs(fmt::format("{} --input {} --output {} {}", encode("prompted"), at(texts),
+                            at("v.npy"), prompt));
+    return read_file(folder_ / "v.npy");
+  };
+  const std::string with_prompt = encoded("texts.txt", "");
+  const std::string without = encoded("texts.txt", "--prompt ''");
+  EXPECT_NE(with_prompt, without);
+  EXPECT_EQ(encoded("prompted.txt", "--prompt ''"), with_prompt);
+}
+
 TEST_F(EmbedProgram, WhatCannotBeReadLeavesNothing) {
   write("in.jsonl", "{\"text\": \"the king\"}\n{\"text\": 3}\n");
   const Outcome outcome =

@@ -49,9 +49,10 @@ void add_embed_model_options(commands::Command command, const commands::KeyOptio
                   "are trained for it (Matryoshka). Default: as the model's folder specifies, else "
                   "all")
       .check(commands::whole_between(1, 1 << 24));
-  command.add_option("--prompt", options.prompt,
-                     "Text to put before every text: the name of one of the model's prompts, or "
-                     "the text itself (default: the model's default prompt, if it has one)");
+  command.add_text_callback(
+      "--prompt", [&options](const std::string& text) { options.prompt = text; },
+      "Text to put before every text: the name of one of the model's prompts, or the text itself, "
+      "where \"\" is none (default: the model's default prompt, if it has one)");
   keys.add("--prediction-batch,--batch", "data.prediction_batch");
   commands::add_compute_option(command, options.compute);
   keys.add_set();
