@@ -1,6 +1,7 @@
 // /answer.
 
 #include "onebit/apps/squad/answerer.h"
+#include "tests/base/message_of.h"
 #include "tests/serve/served_models.h"
 
 namespace onebit::serve {
@@ -37,6 +38,41 @@ TEST_F(AnswerService, AnswerFindsThePlaceInTheContext) {
   expect_refusal("/answer", R"({"question": " ", "context": "a"})", 400, "Empty", "blank");
   expect_refusal("/answer", R"({"question": "a", "context": "b", "top_n": 0})", 422, "Validation",
                  "`top_n`");
+}
+
+// The length is that of the windows, as for `onebit squad predict`.
+TEST_F(AnswerService, ALengthThatIsGivenIsThatOfItsWindows) {
+  write_small_reader(at("reads"));
+  std::string text;
+  for (int word = 0; word < 40; ++word) text += fmt::format("the king {} ", word);
+  const std::string body = json_text({{"question", "who was here?"}, {"context", text}});
+  options_.endpoints.max_sequence_length = 32;
+  serve({"reads"});
+  EXPECT_EQ(json_of(get("/info"))["max_input_length"], 32);
+  Context context = Context::cpu(1);
+  squad::Answerer predictor(context, at("reads"));
+  squad::AnswererOptions wanted;
+  wanted.is_window_chosen = true;
+  wanted.features = {.max_sequence_length = 32,
+                     .doc_stride = 128 * 32 / 384,
+                     .max_question_length = 64 * 32 / 384};
+  const squad::DecodedAnswer answered =
+      predictor.answer({.question = "who was here?", .context = text}, wanted);
+  const Json reply = answer("/answer", body)["answers"][0];
+  EXPECT_EQ(reply["answer"], answered.text);
+  EXPECT_NEAR(reply["score"].get<double>(), answered.best[0].probability, 1e-6);
+  EXPECT_GT(
+      std::abs(
+          answered.best[0].probability -
+          predictor.answer({.question = "who was here?", .context = text}, {}).best[0].probability),
+      1e-5);
+  options_.endpoints.max_sequence_length = 5;  // [CLS] a [SEP] b [SEP]
+  serve({"reads"});
+  EXPECT_EQ(ask("/answer", body).status, 200);
+  options_.endpoints.max_sequence_length = 4;
+  EXPECT_THAT(message_of([&] { serve({"reads"}); }), testing::HasSubstr("at least 5"));
+  options_.endpoints.max_sequence_length = 65;
+  EXPECT_THAT(message_of([&] { serve({"reads"}); }), testing::HasSubstr("64 positions"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // /fill.
 
 #include "onebit/apps/pretrain/fill_mask.h"
+#include "tests/base/message_of.h"
 #include "tests/serve/served_models.h"
 
 namespace onebit::serve {
@@ -34,6 +35,18 @@ TEST_F(FillService, FillGivesTokensForEveryMask) {
   expect_refusal("/fill", R"({"inputs": "[MASK])" + std::string(200, '.') + "\"}", 422,
                  "Validation", "less than 65 tokens");
   EXPECT_EQ(json_of(get("/info"))["model_type"]["fill"]["mask_token"], "[MASK]");
+}
+
+TEST_F(FillService, ALengthThatIsGivenIsALimit) {
+  write_small_filler(at("words"));
+  options_.endpoints.max_sequence_length = 6;
+  serve({"words"});
+  EXPECT_EQ(answer("/fill", R"({"inputs": "the [MASK] ..", "top_k": 1})").size(), 1u);
+  expect_refusal("/fill", R"({"inputs": "the [MASK] ..."})", 422, "Validation",
+                 "less than 7 tokens. Given: 7");
+  EXPECT_EQ(json_of(get("/info"))["max_input_length"], 6);
+  options_.endpoints.max_sequence_length = 65;
+  EXPECT_THAT(message_of([&] { serve({"words"}); }), testing::HasSubstr("64 positions"));
 }
 
 }  // namespace

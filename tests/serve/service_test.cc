@@ -208,8 +208,40 @@ TEST_F(ServiceTest, SeveralModelsAnswerByNameOrByEndpoint) {
   expect_refusal("/embed", R"({"inputs": "a", "model": "moods"})", 424, "Backend",
                  "kind \"classifier\"");
   expect_refusal("/embed", R"({"inputs": "a", "model": "x"})", 404, "NotFound", "embed, moods");
+  expect_refusal("/embed", R"({"inputs": "a", "model": "x\u0000y"})", 404, "NotFound",
+                 R"("x\x00y" is not served; there is: embed, moods)");
   EXPECT_EQ(json_of(get("/v1/models"))["data"].size(), 2u);
   EXPECT_EQ(json_of(get("/info"))["models"][1]["model_id"], "moods");
+}
+
+// A server that refuses every request must not look healthy.
+TEST_F(ServiceTest, ALengthWithoutRoomForTextIsRefusedAtTheStart) {
+  write_small_encoder(at("embed"));
+  write_small_classifier(at("moods"), {"sad", "glad"});
+  write_small_classifier(at("ranks"), {"relevant"});
+  write_small_tagger(at("names"));
+  write_small_filler(at("words"));
+  struct Case {
+    const char* name;
+    int64_t least;
+    const char* path;
+    const char* body;
+  };
+  const Case cases[] = {{"embed", 3, "/embed", R"({"inputs": "a king"})"},
+                        {"moods", 3, "/predict", R"({"inputs": "a king"})"},
+                        {"ranks", 5, "/rerank", R"({"query": "a king", "texts": ["a"]})"},
+                        {"names", 3, "/tag", R"({"inputs": "a king"})"},
+                        {"words", 3, "/fill", R"({"inputs": "[MASK]"})"}};
+  for (const Case& one : cases) {
+    options_.endpoints.max_sequence_length = one.least - 1;
+    EXPECT_THAT(message_of([&] { serve({one.name}); }),
+                testing::AllOf(HasSubstr(at(one.name).string()), HasSubstr("--max-sequence-length"),
+                               HasSubstr(fmt::format("at least {}", one.least))));
+    options_.endpoints.max_sequence_length = one.least;
+    serve({one.name});
+    const HttpReply reply = ask(one.path, one.body);
+    EXPECT_EQ(reply.status, 200) << one.path << " " << reply.body;
+  }
 }
 
 TEST(NamedFolders, HaveTheNameOfTheFolderOrTheGivenOne) {

@@ -133,10 +133,9 @@ void add_limits(commands::Command command, Arguments& given) {
       .check(commands::whole_between(1024, 1 << 30))
       .capture_default_str();
   command
-      .add_option(
-          "--max-sequence-length", given.max_sequence_length,
-          "Tokens of a text, where 0 is the length of the model's run, or as much as another "
-          "program's model reads")
+      .add_option("--max-sequence-length", given.max_sequence_length,
+                  "Tokens of a text, or of a question and a window of its context, where 0 is the "
+                  "length of the model's run, or as much as another program's model reads")
       .check(commands::whole_between(0, 65536))
       .capture_default_str();
   command.add_flag("--no-truncate", given.no_truncate,

@@ -4,14 +4,31 @@
 #include <utility>
 
 #include "onebit/apps/squad/answerer.h"
+#include "onebit/apps/squad/squad_config.h"
 #include "onebit/program/serve/character_places.h"
 #include "onebit/program/serve/endpoints.h"
+#include "onebit/training/finetune/fine_tuned_classifier.h"
 
 namespace onebit::serve {
 namespace {
 
 bool has_text(const std::string& text) {
   return text.find_first_not_of(" \t\r\n") != std::string::npos;
+}
+
+// Without a given length a model with fewer positions has smaller windows. A given one that is
+// smaller than usual takes the question's room and the stride in proportion.
+squad::AnswererOptions answerer_options(const EndpointOptions& options,
+                                        const training::ModelDescription& model,
+                                        const Path& folder) {
+  squad::AnswererOptions result;
+  if (!options.max_sequence_length) return result;
+  const int64_t length =
+      finetune::sequence_length(options.max_sequence_length, model, folder, squad::kSquadTask);
+  result.features = squad::within(result.features, length);
+  result.features.max_sequence_length = length;
+  result.is_window_chosen = true;
+  return result;
 }
 
 // A question, whose parts are the windows over its context.
@@ -33,7 +50,8 @@ class AnswerEndpoints : public Endpoints {
   AnswerEndpoints(Context& context, const Path& folder, const EndpointOptions& options,
                   Metrics& metrics)
       : predictor_(context, folder, options.compute),
-        windows_(predictor_.window_options({})),
+        windows_(
+            predictor_.window_options(answerer_options(options, predictor_.description(), folder))),
         tokenizers_(predictor_.description()),
         lane_(options.queue, context.threads(), metrics,
               [this](std::span<const Part> parts) { compute(parts); }) {
@@ -50,6 +68,10 @@ class AnswerEndpoints : public Endpoints {
     return {{"answers", {{"may_be_unanswerable", may_abstain}}}};
   }
   int64_t max_sequence_length() const override { return windows_.max_sequence_length; }
+  // A question and its context have a token each.
+  int64_t least_sequence_length() const override {
+    return 4 + tokenizers_.vocabulary().pair_template().separators;
+  }
   bool has(std::string_view path) const override { return path == main_path(); }
   std::string_view main_path() const override { return "/answer"; }
   Json sample(const std::string& text) const override {

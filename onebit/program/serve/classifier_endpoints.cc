@@ -52,6 +52,10 @@ class ClassifierEndpoints : public Endpoints {
     return {{kind(), {{"id2label", labels}, {"label2id", ids}}}};
   }
   int64_t max_sequence_length() const override { return predictor_.max_sequence_length(); }
+  // A reranker's text has a query before it.
+  int64_t least_sequence_length() const override {
+    return is_reranker() ? 4 + tokenizers_.vocabulary().pair_template().separators : 3;
+  }
   bool has(std::string_view path) const override {
     const std::span<const std::string_view> paths =
         is_reranker() ? std::span<const std::string_view>(kRerankerPaths) : kPredictPaths;

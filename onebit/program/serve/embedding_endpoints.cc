@@ -6,6 +6,7 @@
 
 #include "onebit/apps/embed/encoder.h"
 #include "onebit/ground/base/log.h"
+#include "onebit/ground/base/printable.h"
 #include "onebit/ground/base/wording.h"
 #include "onebit/program/serve/endpoints.h"
 #include "onebit/program/serve/number_text.h"
@@ -166,7 +167,7 @@ class EmbeddingEndpoints : public Endpoints {
     if (found == settings.prompts.end()) {
       const std::vector<std::string> names = encoder_.prompt_names();
       throw ApiError(ErrorKind::kValidation,
-                     fmt::format("the model has no prompt \"{}\"; it has {}", name,
+                     fmt::format("the model has no prompt {}; it has {}", quote(name),
                                  names.empty() ? "none" : "these: " + listed(names)));
     }
     return found->second;

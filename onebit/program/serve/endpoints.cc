@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "onebit/data/formats/sentence_files.h"
+#include "onebit/ground/base/error.h"
 #include "onebit/math/model/head_names.h"
 
 namespace onebit::serve {
@@ -130,7 +131,13 @@ std::unique_ptr<Endpoints> load_endpoints(Context& context, const Path& folder,
   if (architecture == model::kAnswerArchitecture) make = make_answer_endpoints;
   // Not of a CrossEncoder, whose modules.json has no module that makes vectors.
   if (has_words && !formats::read_sentence_files(model)) make = make_fill_endpoints;
-  return make(context, folder, options, metrics);
+  std::unique_ptr<Endpoints> endpoints = make(context, folder, options, metrics);
+  require(
+      endpoints->max_sequence_length() >= endpoints->least_sequence_length(),
+      "{}: sequences of at most {} tokens leave no room for text beside the special tokens: give "
+      "--max-sequence-length, at least {}",
+      folder.string(), endpoints->max_sequence_length(), endpoints->least_sequence_length());
+  return endpoints;
 }
 
 }  // namespace onebit::serve

@@ -87,6 +87,8 @@ class Endpoints {
   virtual std::string kind() const = 0;
   virtual Json model_type() const = 0;  // of /info
   virtual int64_t max_sequence_length() const = 0;
+  // With fewer tokens a sequence of this kind has no room for text.
+  virtual int64_t least_sequence_length() const { return 3; }
   virtual bool has(std::string_view path) const = 0;
   virtual std::string_view main_path() const = 0;  // which `POST /` means
   // The body of a request for the main path that asks about one text.
@@ -99,7 +101,7 @@ class Endpoints {
 };
 
 // Loads the model of a folder, whose kind decides. The context must outlive the result. Errors: as
-// the program's commands for such models have.
+// the program's commands for such models have, and sequences without room for text.
 std::unique_ptr<Endpoints> load_endpoints(Context& context, const Path& folder,
                                           const EndpointOptions& options, Metrics& metrics);
 

@@ -6,6 +6,7 @@
 #include "onebit/apps/pretrain/fill_mask.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/program/serve/endpoints.h"
+#include "onebit/training/finetune/fine_tuned_classifier.h"
 
 namespace onebit::serve {
 namespace {
@@ -18,12 +19,20 @@ struct FillWork : Work {
   std::vector<std::vector<pretrain::FilledMask>> masks;  // by text
 };
 
+// Training of words uses all positions.
+int64_t longest_of(const EndpointOptions& options, const training::ModelDescription& model,
+                   const Path& folder) {
+  if (!options.max_sequence_length) return model.config.max_positions;
+  return finetune::sequence_length(options.max_sequence_length, model, folder, "pretrain");
+}
+
 class FillEndpoints : public Endpoints {
  public:
   FillEndpoints(Context& context, const Path& folder, const EndpointOptions& options,
                 Metrics& metrics)
       : options_(options),
         filler_(context, folder),
+        longest_(longest_of(options, filler_.model(), folder)),
         tokenizers_(filler_.model()),
         lane_(options.queue, context.threads(), metrics, [this](std::span<const Part> parts) {
           for (const Part& part : parts) {
@@ -40,7 +49,7 @@ class FillEndpoints : public Endpoints {
   Json model_type() const override {
     return {{"fill", {{"mask_token", tokenizers_.vocabulary().names().mask}}}};
   }
-  int64_t max_sequence_length() const override { return filler_.model().config.max_positions; }
+  int64_t max_sequence_length() const override { return longest_; }
   bool has(std::string_view path) const override { return path == main_path(); }
   std::string_view main_path() const override { return "/fill"; }
   Json sample(const std::string& text) const override {
@@ -118,6 +127,7 @@ class FillEndpoints : public Endpoints {
 
   EndpointOptions options_;
   pretrain::MaskFiller filler_;
+  int64_t longest_;
   Tokenizers tokenizers_;
   ModelLane lane_;
 };

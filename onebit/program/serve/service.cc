@@ -8,7 +8,9 @@
 #include <string_view>
 
 #include "onebit/data/text/utf8.h"
+#include "onebit/ground/base/printable.h"
 #include "onebit/ground/base/wording.h"
+#include "onebit/program/serve/access_key.h"
 #include "onebit/program/serve/page.h"
 
 namespace onebit::serve {
@@ -60,16 +62,6 @@ void check_content_type(const HttpRequest& request) {
   for (char& c : type) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   if (type == "application/json") return;
   throw ApiError(ErrorKind::kMediaType, "the header `Content-Type: application/json` is missing");
-}
-
-// Takes the same time wherever the first difference is.
-bool is_equal(std::string_view a, std::string_view b) {
-  unsigned difference = a.size() == b.size() ? 0 : 1;
-  for (size_t i = 0; i < a.size(); ++i) {
-    difference |= static_cast<unsigned char>(a[i]) ^
-                  (b.empty() ? 1U : static_cast<unsigned char>(b[i % b.size()]));
-  }
-  return difference == 0;
 }
 
 void add_tokens(Tokenizers& tokenizers, const std::string& text, Json& list) {
@@ -210,13 +202,11 @@ int64_t Service::requests() const {
 }
 
 void Service::check_key(const HttpRequest& request) const {
-  constexpr std::string_view kScheme = "Bearer ";
   if (options_.key.empty() || request.path == "/health" || request.path == "/ping" ||
       request.path == "/") {
     return;
   }
-  const std::string_view given = request.header("authorization").value_or("");
-  if (!given.starts_with(kScheme) || !is_equal(options_.key, given.substr(kScheme.size()))) {
+  if (!has_key(request, options_.key)) {
     throw ApiError(ErrorKind::kUnauthorized, "the key is missing or wrong");
   }
 }
@@ -234,7 +224,7 @@ Json listing(const ServedModel& model) {
 
 ApiError not_served(std::string_view name, const std::vector<std::string>& names) {
   return {ErrorKind::kNotFound,
-          fmt::format("the model \"{}\" is not served; there is: {}", name, listed(names))};
+          fmt::format("the model {} is not served; there is: {}", quote(name), listed(names))};
 }
 
 }  // namespace
