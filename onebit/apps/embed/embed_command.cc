@@ -97,9 +97,8 @@ void add_embed_train(commands::Command embed, commands::Action& chosen) {
   const commands::Command command = embed.add_subcommand(
       "train",
       "Fine-tune an encoder on texts that belong together, data parallel on the ranks of onebit "
-      "launch, mpirun or srun. "
-      "Leaves in --output the best model by the recipe's metric as a folder that "
-      "sentence-transformers opens, and its scores on --dev");
+      "launch, mpirun or srun. Leaves in --output the best model by the recipe's metric as a "
+      "folder that sentence-transformers opens, and its scores on --dev");
   finetune::add_fine_tuning_options(
       command, *given,
       fmt::format("Pairs of texts, triplets, or pairs with a score: TSV, CSV or JSON lines ({})",

@@ -52,8 +52,8 @@ void add_squad_train(commands::Command squad, commands::Action& chosen) {
   const commands::Command command = squad.add_subcommand(
       "train",
       "Fine-tune an encoder on questions, data parallel on the ranks of onebit launch, mpirun or "
-      "srun. Leaves in --output "
-      "the best model by F1 as a Hugging Face folder, and its answers to --dev");
+      "srun. Leaves in --output the best model by F1 as a Hugging Face folder, and its answers to "
+      "--dev");
   finetune::add_fine_tuning_options(
       command, *given, fmt::format("SQuAD file (JSON, {})", commands::kPlainOrPacked),
       "SQuAD file to evaluate on at the end of each epoch and every run.evaluate_every "
