@@ -1,4 +1,4 @@
-#include "onebit/apps/embed/pooling.h"
+#include "onebit/apps/embed/embedding_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
