@@ -1,12 +1,15 @@
 // One vector per text: the encoder and a pooling of its last hidden states, without a pooler
-// (Reimers and Gurevych, arXiv 1908.10084).
+// (Reimers and Gurevych, arXiv 1908.10084). The Dense modules of sentence-transformers make other
+// vectors of these.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "onebit/data/formats/dense_module.h"
 #include "onebit/data/formats/sentence_pooling.h"
 #include "onebit/math/device/buffer.h"
 #include "onebit/math/device/context.h"
@@ -88,6 +91,24 @@ class EmbeddingModel {
   Tensor single_rows_;             // i32: 0, 1, 2 ...
   std::vector<int32_t> host_single_rows_;
   Staging host_vectors_, host_gradients_;
+};
+
+// Dense modules. Computes in f32, on the host where the model is on another device.
+class DenseLayers {
+ public:
+  // Both must outlive the layers and must not move.
+  DenseLayers(Context& context, const std::vector<formats::DenseModule>& modules);
+
+  // Takes vectors f32 [vectors, inputs of the first layer] and returns [vectors, outputs of the
+  // last]. Without layers they stay as they are.
+  std::vector<float> apply(std::vector<float> vectors);
+
+ private:
+  Context& context();
+
+  Context& model_context_;
+  std::optional<Context> host_;
+  const std::vector<formats::DenseModule>& modules_;
 };
 
 }  // namespace onebit::embed

@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "onebit/apps/embed/dense_layers.h"
 #include "onebit/apps/embed/embedding_model.h"
 #include "onebit/apps/embed/example_reader.h"
 #include "onebit/exchange/comm/communicator.h"

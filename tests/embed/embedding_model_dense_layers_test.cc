@@ -1,4 +1,4 @@
-#include "onebit/apps/embed/dense_layers.h"
+#include "onebit/apps/embed/embedding_model.h"
 
 #include <gtest/gtest.h>
 
