@@ -11,9 +11,25 @@
 
 #include "onebit/data/corpus/byte_stream.h"
 #include "onebit/data/corpus/input_files.h"
-#include "onebit/data/corpus/text_format.h"
 
 namespace onebit::corpus {
+
+// The layout of sentences and documents in a text file.
+enum class TextFormat {
+  kAuto,       // lines or prose, detected
+  kLines,      // one sentence per line, an empty line between documents
+  kProse,      // paragraphs separated by empty lines. A document per file, or form feeds between
+               // documents. Sentences are found by ICU
+  kDocuments,  // the same with an empty line, or a form feed, between documents
+  kJsonl,      // one JSON object per line, its "text" a document of prose
+};
+
+const char* name(TextFormat format);
+// "auto", "lines", "prose", "documents" or "jsonl". Error: another name. The message lists them.
+TextFormat text_format_from_name(const std::string& name);
+
+// Returns kLines or kProse for text that begins with `sample`, and sets `reason`, for the user.
+TextFormat detect_text_format(std::string_view sample, std::string& reason);
 
 // A piece of one file, about a megabyte. A file's blocks come in order. ends_file marks the last.
 struct TextBlock {

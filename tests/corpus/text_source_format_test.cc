@@ -1,4 +1,4 @@
-#include "onebit/data/corpus/text_format.h"
+#include "onebit/data/corpus/text_source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
