@@ -1,8 +1,7 @@
-#include "onebit/ground/recipe/recipe_words.h"
+#include "onebit/ground/recipe/recipe.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/ground/recipe/recipe.h"
 #include "tests/base/message_of.h"
 #include "tests/base/text_files.h"
 

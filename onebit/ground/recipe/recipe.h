@@ -23,6 +23,10 @@ std::string without_hjson(std::string text);
 // comments and commas. Empty if there is none. The text is known not to be JSON.
 std::string hjson_in(const std::string& text);
 
+// Names, in a sentence, the first number that JSON does not have, with its key and what is meant:
+// 0x10, 010, +1, .5, 1_000, 1e999. Empty: there is none.
+std::string foreign_number_in(const std::string& text);
+
 struct Recipe {
   Json values = Json::object();
   std::string place;  // for errors: its path
