@@ -1,4 +1,4 @@
-#include "onebit/training/training/profile_table.h"
+#include "onebit/training/training/run_profile.h"
 
 #include <gmock/gmock.h>
 
