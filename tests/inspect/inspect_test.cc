@@ -7,7 +7,6 @@
 
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/program/inspect/inspection_text.h"
 #include "onebit/program/inspect/task_list.h"
 #include "onebit/training/training/training_loop.h"
 #include "tests/base/damage.h"

@@ -4,7 +4,6 @@
 #include "onebit/apps/pretrain/pretraining_evaluation.h"
 #include "onebit/data/samples/sample_store.h"
 #include "onebit/program/inspect/inspect.h"
-#include "onebit/program/inspect/inspection_text.h"
 #include "tests/base/message_of.h"
 #include "tests/pretrain/pretraining_runs.h"
 

@@ -5,7 +5,6 @@
 #include "onebit/ground/base/json.h"
 #include "onebit/program/cli/command_list.h"
 #include "onebit/program/inspect/inspect.h"
-#include "onebit/program/inspect/inspection_text.h"
 
 namespace onebit::cli {
 namespace {

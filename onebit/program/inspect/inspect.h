@@ -1,6 +1,8 @@
 // Inspects a path: a store, a recipe, a model, a checkpoint or a run.
 #pragma once
 
+#include <string>
+
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json_fwd.h"
 
@@ -14,5 +16,8 @@ struct InspectOptions {
   bool verify = false, statistics = false;
 };
 Json inspect(const Path& path, const InspectOptions& options);
+
+// The result of inspect() as tables for a terminal. Sizes and counts have units.
+std::string inspection_text(const Json& inspected);
 
 }  // namespace onebit::inspect
