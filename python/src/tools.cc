@@ -34,7 +34,7 @@
 #include "onebit/program/plan/quantity.h"
 #include "onebit/program/plan/run_plan.h"
 #include "onebit/training/commands/device_option.h"
-#include "onebit/training/costs/program_facts.h"
+#include "onebit/training/costs/machine_check.h"
 #include "onebit/training/finetune/model_vocabulary.h"
 #include "onebit/training/training/model_folder.h"
 #include "python/src/module.h"

@@ -30,7 +30,6 @@
 #include "onebit/training/commands/usage.h"
 #include "onebit/training/costs/machine_check.h"
 #include "onebit/training/costs/machine_costs.h"
-#include "onebit/training/costs/program_facts.h"
 
 namespace onebit::cli {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "onebit/apps/pretrain/pretraining_config.h"
 #include "onebit/program/plan/planned_costs.h"
-#include "onebit/training/costs/run_forecast.h"
+#include "onebit/training/costs/step_costs.h"
 
 namespace onebit::plan {
 

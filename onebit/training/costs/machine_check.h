@@ -1,4 +1,5 @@
-// Finds what is likely to make training slow or fail on a machine, and how to fix it.
+// Finds what this program offers on a machine, what is likely to make training slow or fail there,
+// and how to fix it.
 #pragma once
 
 #include <optional>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "onebit/ground/base/machine.h"
+#include "onebit/math/device/context.h"
 
 namespace onebit::costs {
 
@@ -27,5 +29,10 @@ struct ProgramFacts {
 
 // One sentence for each finding: what looks wrong, and what to do.
 std::vector<std::string> concerns(const Machine& machine, const ProgramFacts& program);
+
+// The facts that need no measurement. f32, bf16 and memory are 0.
+ProgramFacts program_facts(Context& context);
+// Measures f32, bf16 (where it is native) and memory, which takes two seconds.
+void measure_speed(Context& context, ProgramFacts& program);
 
 }  // namespace onebit::costs

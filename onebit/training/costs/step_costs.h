@@ -1,12 +1,14 @@
 // Measures how long the parts of a training step take on this machine and this network, each alone,
-// before the first step, on all ranks at the same time.
+// before the first step, on all ranks at the same time. Predicts steps and runs from them.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "onebit/exchange/comm/link_probe.h"
 #include "onebit/exchange/compress/owned_pieces.h"
 #include "onebit/exchange/engine/config.h"
+#include "onebit/exchange/optim/schedule.h"
 #include "onebit/math/model/training_pass.h"
 #include "onebit/training/costs/step_prediction.h"
 
@@ -74,5 +76,20 @@ struct StepForecast {
 };
 StepForecast forecast(const StepCosts& costs, const ExchangeBuckets& buckets,
                       const engine::EngineConfig& config, int64_t accumulation);
+
+// The seconds of all `updates`. One that averages gradients and then sends one bit per element
+// takes a dense step and the excess of a compressed step over one without an exchange.
+double seconds_of(const optim::UpdateCounts& updates, const StepForecast& step);
+
+// The duration of a run, from its remaining steps and the time of one step of each kind.
+struct RunForecast {
+  optim::UpdateCounts updates;
+  double seconds = 0;  // of the steps only, without evaluations and checkpoints
+};
+
+// Covers the steps after `from` up to `to`. On one rank every step is dense. An "auto" freeze is
+// assumed to happen as early as possible.
+RunForecast forecast_run(const optim::OptimizerRecipe& optimizer, const optim::RunFacts& run,
+                         const StepForecast& step, int world_size, int64_t from, int64_t to);
 
 }  // namespace onebit::costs

@@ -1,7 +1,6 @@
 // The tables that are printed once before the first step of a run and once at its end.
 #pragma once
 
-#include "onebit/training/costs/run_forecast.h"
 #include "onebit/training/costs/step_costs.h"
 #include "onebit/training/training/session.h"
 #include "onebit/training/training/training_log.h"

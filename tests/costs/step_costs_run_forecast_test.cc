@@ -1,4 +1,4 @@
-#include "onebit/training/costs/run_forecast.h"
+#include "onebit/training/costs/step_costs.h"
 
 #include <gtest/gtest.h>
 

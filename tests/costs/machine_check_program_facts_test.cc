@@ -1,4 +1,4 @@
-#include "onebit/training/costs/program_facts.h"
+#include "onebit/training/costs/machine_check.h"
 
 #include <gtest/gtest.h>
 
