@@ -6,7 +6,7 @@
 #include <string>
 
 #include "bench/study_pretraining.h"
-#include "onebit/exchange/optim/lamb_rule.h"
+#include "onebit/exchange/optim/lamb.h"
 #include "tests/deepspeed/onebit_adam.h"
 #include "tests/deepspeed/onebit_lamb.h"
 #include "tests/deepspeed/zero_one_adam.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "bench/study_pretraining.h"
-#include "onebit/exchange/optim/adam_rule.h"
+#include "onebit/exchange/optim/adam.h"
 #include "tests/muon/muon.h"
 
 namespace {

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/exchange/optim/adam_rule.h"
+#include "onebit/exchange/optim/adam.h"
 #include "tests/deepspeed/grouped_all_reduce.h"
 
 namespace onebit::deepspeed {

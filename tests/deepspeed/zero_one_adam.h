@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/exchange/optim/adam_rule.h"
+#include "onebit/exchange/optim/adam.h"
 #include "onebit/exchange/optim/optimizer.h"
 #include "tests/deepspeed/grouped_all_reduce.h"
 

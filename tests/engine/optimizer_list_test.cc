@@ -7,7 +7,7 @@
 
 #include "onebit/exchange/one_bit/freeze.h"
 #include "onebit/exchange/one_bit/onebit_adam.h"
-#include "onebit/exchange/optim/adam_rule.h"
+#include "onebit/exchange/optim/adam.h"
 #include "tests/base/message_of.h"
 #include "tests/optim/trial.h"
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "onebit/exchange/engine/config.h"
-#include "onebit/exchange/optim/adam_rule.h"
+#include "onebit/exchange/optim/adam.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/training/training/session_config.h"
 #include "tests/base/message_of.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/exchange/optim/adam_rule.h"
+#include "onebit/exchange/optim/adam.h"
 #include "onebit/exchange/optim/optimizer.h"
 #include "onebit/math/tensor/parameter_table.h"
 

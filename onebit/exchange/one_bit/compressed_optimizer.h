@@ -41,7 +41,7 @@
 #include "onebit/exchange/one_bit/owned_momentum.h"
 #include "onebit/exchange/one_bit/still_entries.h"
 #include "onebit/exchange/one_bit/value_rule.h"
-#include "onebit/exchange/optim/adam_rule.h"
+#include "onebit/exchange/optim/adam.h"
 #include "onebit/exchange/optim/moments.h"
 #include "onebit/exchange/optim/optimizer_recipe.h"
 #include "onebit/exchange/optim/topology.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "onebit/exchange/optim/adam_rule.h"
+#include "onebit/exchange/optim/adam.h"
 #include "onebit/exchange/optim/optimizer.h"
 #include "onebit/exchange/optim/state_layout.h"
 #include "onebit/exchange/optim/topology.h"

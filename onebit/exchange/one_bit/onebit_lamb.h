@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "onebit/exchange/one_bit/compressed_optimizer.h"
-#include "onebit/exchange/optim/lamb_rule.h"
+#include "onebit/exchange/optim/lamb.h"
 #include "onebit/math/updates/onebit_lamb_update.h"
 
 namespace onebit::optim {

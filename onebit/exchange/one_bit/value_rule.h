@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "onebit/exchange/one_bit/owned_momentum.h"
-#include "onebit/exchange/optim/adam_rule.h"
+#include "onebit/exchange/optim/adam.h"
 #include "onebit/exchange/optim/moments.h"
 #include "onebit/exchange/optim/optimizer.h"
 #include "onebit/exchange/optim/state_layout.h"
