@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "onebit/apps/pretrain/store_argument.h"
+#include "onebit/apps/pretrain/pretrain_command.h"
 #include "onebit/exchange/engine/batch_sizes.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"

@@ -24,7 +24,7 @@ class UsageError : public std::runtime_error {
 };
 
 // The type name of options whose value, a file or folder, is read by every rank. `onebit launch`
-// compares these inputs across hosts, and stores of pre-training data (store_argument.h).
+// compares these inputs across hosts, and stores of pre-training data (pretrain_command.h).
 inline constexpr const char* kInput = "INPUT";
 
 // The error message, with the nearest command or option. Here and below, `error` is a UsageError or
