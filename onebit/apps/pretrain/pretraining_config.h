@@ -13,6 +13,7 @@
 #include "onebit/math/model/pretraining_model.h"
 #include "onebit/training/training/session_config.h"
 #include "onebit/training/training/task_inputs.h"
+#include "onebit/training/training/task_kind.h"
 
 namespace onebit::pretrain {
 
@@ -65,5 +66,11 @@ void list_pretraining_keys(Keys& recipe);
 PretrainingConfig parse_pretraining_recipe(const Recipe& recipe,
                                            std::optional<int64_t> vocabulary_size,
                                            const model::StartingModel* start = nullptr);
+
+// Sizes of the encoder, and the number of parameters with these heads of pre-training.
+Json model_sizes(const model::EncoderConfig& config, model::PreTrainingHeads heads);
+
+// The part of `onebit inspect` about a pre-training recipe.
+training::RecipeFacts inspect_pretraining_recipe(const Recipe& recipe);
 
 }  // namespace onebit::pretrain

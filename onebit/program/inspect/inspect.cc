@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "onebit/apps/pretrain/pretraining_config.h"
 #include "onebit/apps/pretrain/pretraining_heads.h"
-#include "onebit/apps/pretrain/pretraining_inspection.h"
 #include "onebit/data/corpus/token_store.h"
 #include "onebit/data/formats/hugging_face_folder.h"
 #include "onebit/data/formats/safetensors.h"

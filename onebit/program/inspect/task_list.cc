@@ -9,7 +9,6 @@
 #include "onebit/apps/embed/embed_config.h"
 #include "onebit/apps/embed/embed_task.h"
 #include "onebit/apps/pretrain/pretraining_config.h"
-#include "onebit/apps/pretrain/pretraining_inspection.h"
 #include "onebit/apps/pretrain/pretraining_task.h"
 #include "onebit/apps/squad/squad_command.h"
 #include "onebit/apps/squad/squad_config.h"
