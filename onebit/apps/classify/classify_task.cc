@@ -12,7 +12,7 @@
 #include "onebit/training/finetune/encoded_examples.h"
 #include "onebit/training/finetune/fine_tuned_classifier.h"
 #include "onebit/training/finetune/fine_tuning_command.h"
-#include "onebit/training/finetune/item_source.h"
+#include "onebit/training/finetune/fine_tuning_task.h"
 
 namespace onebit::classify {
 

@@ -11,7 +11,7 @@
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
 #include "onebit/training/finetune/fine_tuned_classifier.h"
-#include "onebit/training/finetune/item_source.h"
+#include "onebit/training/finetune/fine_tuning_task.h"
 
 namespace onebit::tag {
 namespace {
