@@ -11,9 +11,9 @@
 #include "onebit/ground/metrics/prediction_scores.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
-#include "onebit/training/finetune/file_parts.h"
 #include "onebit/training/finetune/fine_tuned_classifier.h"
 #include "onebit/training/finetune/gathered_items.h"
+#include "onebit/training/finetune/inference.h"
 
 namespace onebit::classify {
 

@@ -1,9 +1,12 @@
-// What every model that predicts has: a context, a turn for each caller, and bounds of its batches.
+// What every model that predicts has: a context, a turn for each caller, bounds of its batches, and
+// files that are computed in parts.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,5 +53,32 @@ batches::BatchBounds inference_bounds(int64_t batch, std::optional<int64_t> batc
 // Texts, or pairs of texts. Error: not a second text for every first one.
 std::vector<Example> examples_of(std::vector<std::string> texts);
 std::vector<Example> examples_of(std::vector<std::string> texts, std::vector<std::string> pairs);
+
+// A file is computed in parts of bounded size, so that memory does not depend on the size of the
+// file. A part is computed at once, because its items are sorted by length.
+struct PartLimits {
+  size_t items;
+  size_t size;  // the sum of sizes at which a part ends in any case
+};
+
+// Calls work(std::span<const Item>) for one part after the other. next(item) fills in a new item,
+// and returns false after the last one.
+template <typename Item, typename Next, typename SizeOf, typename Work>
+void for_each_part(const PartLimits& limits, const Next& next, const SizeOf& size_of,
+                   const Work& work) {
+  std::vector<Item> part;
+  for (bool is_last = false; !is_last;) {
+    part.clear();
+    for (size_t size = 0; part.size() < limits.items && size < limits.size;) {
+      is_last = !next(part.emplace_back());
+      if (is_last) {
+        part.pop_back();
+        break;
+      }
+      size += size_of(part.back());
+    }
+    if (!part.empty()) work(std::span<const Item>(part));
+  }
+}
 
 }  // namespace onebit::finetune

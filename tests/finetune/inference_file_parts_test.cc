@@ -1,4 +1,4 @@
-#include "onebit/training/finetune/file_parts.h"
+#include "onebit/training/finetune/inference.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
