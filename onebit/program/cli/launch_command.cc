@@ -21,7 +21,6 @@
 #include "onebit/program/cluster/agent.h"
 #include "onebit/program/cluster/starter_choice.h"
 #include "onebit/program/launch/duration.h"
-#include "onebit/program/launch/exit_status.h"
 #include "onebit/program/launch/exported_variables.h"
 #include "onebit/program/launch/launcher.h"
 #include "onebit/training/commands/device_option.h"

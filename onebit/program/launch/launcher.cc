@@ -16,7 +16,6 @@
 #include "onebit/program/cluster/host_command_line.h"
 #include "onebit/program/launch/attempt.h"
 #include "onebit/program/launch/batch_fit.h"
-#include "onebit/program/launch/exit_status.h"
 #include "onebit/program/launch/known_checkpoint.h"
 #include "onebit/program/launch/launch_checks.h"
 #include "onebit/program/launch/rank_guard.h"

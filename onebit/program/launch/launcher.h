@@ -14,6 +14,12 @@
 
 namespace onebit::launch {
 
+// The exit statuses of `onebit launch`. The other commands end with 0 or 1, and every command ends
+// with 2 if its command line is wrong (commands/usage.h).
+inline constexpr int kFinished = 0;
+inline constexpr int kGaveUp = 1;       // the run failed, and no restart is left or would help
+inline constexpr int kAskedToEnd = 75;  // EX_TEMPFAIL: start the same command again to continue
+
 // The training command to launch.
 struct TrainingCommand {
   cluster::Words words;             // without the program and without --resume
@@ -56,7 +62,7 @@ struct LaunchOptions {
 // checks.
 int show_launch(const LaunchOptions& options, const TrainingCommand& training);
 
-// Runs the training and returns the exit status (exit_status.h). Error: the checks found
+// Runs the training and returns the exit status. Error: the checks found
 // problems, which the message lists as one table. Nothing has been started.
 int launch(const LaunchOptions& options, const TrainingCommand& training);
 
