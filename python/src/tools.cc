@@ -28,7 +28,7 @@
 #include "onebit/math/ops/linear.h"
 #include "onebit/program/cli/collect_host_facts.h"
 #include "onebit/program/cli/model_sizes.h"
-#include "onebit/program/convert/option_names.h"
+#include "onebit/program/convert/convert.h"
 #include "onebit/program/inspect/task_list.h"
 #include "onebit/program/plan/plan_output.h"
 #include "onebit/program/plan/quantity.h"

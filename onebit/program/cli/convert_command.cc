@@ -4,7 +4,7 @@
 
 #include "onebit/ground/base/printable.h"
 #include "onebit/program/cli/command_list.h"
-#include "onebit/program/convert/option_names.h"
+#include "onebit/program/convert/convert.h"
 
 namespace onebit::cli {
 namespace {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,5 +35,21 @@ struct ConvertOptions {
 // shape, all listed. A config or a vocabulary is missing or belongs to another model. The
 // vocabulary contradicts the casing. `output` exists.
 std::vector<std::string> convert(const ConvertOptions& options);
+
+// The words for the options, on the command line and from Python.
+inline const std::map<std::string, formats::CheckpointKind> kKinds = {
+    {"safetensors", formats::CheckpointKind::kSafetensors},
+    {"torch", formats::CheckpointKind::kTorch},
+    {"tensorflow", formats::CheckpointKind::kTensorBundle},
+    {"deepspeed", formats::CheckpointKind::kDeepSpeed}};
+inline const std::map<std::string, formats::Naming> kNamings = {
+    {"huggingface", formats::Naming::kHuggingFace},
+    {"plain", formats::Naming::kPlain},
+    {"fused", formats::Naming::kFused},
+    {"google", formats::Naming::kGoogle}};
+inline const std::map<std::string, ChosenActivation> kActivations = {
+    {"gelu", ChosenActivation::kGeluErf}, {"gelu_new", ChosenActivation::kGeluTanh}};
+inline const std::map<std::string, DType> kTypes = {
+    {"f32", DType::kF32}, {"bf16", DType::kBF16}, {"f16", DType::kF16}};
 
 }  // namespace onebit::convert
