@@ -20,9 +20,9 @@
 #include "onebit/program/cli/training_words.h"
 #include "onebit/program/cluster/agent.h"
 #include "onebit/program/cluster/starter_choice.h"
-#include "onebit/program/launch/duration.h"
 #include "onebit/program/launch/exported_variables.h"
 #include "onebit/program/launch/launcher.h"
+#include "onebit/program/plan/quantity.h"
 #include "onebit/training/commands/device_option.h"
 #include "onebit/training/commands/key_options.h"
 #include "onebit/training/commands/recipe_options.h"
@@ -51,14 +51,14 @@ struct Arguments {
 
 commands::Check is_duration() {
   return {[](const std::string& text) -> std::string {
-            if (launch::parse_duration(text)) return "";
+            if (plan::parse_duration(text)) return "";
             return fmt::format("must be a duration such as 90s, 10m or 2h, got {}", text);
           },
           "DURATION"};
 }
 
 double seconds(const std::string& text) {
-  return launch::parse_duration(text).value();
+  return plan::parse_duration(text).value();
 }
 
 // What a starter prints about its version: on either stream, since a wrong program complains.

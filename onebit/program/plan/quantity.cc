@@ -62,6 +62,13 @@ std::optional<double> parse_latency(std::string_view text) {
   return seconds && *seconds >= 0 && *seconds <= kMaxSeconds ? seconds : std::nullopt;
 }
 
+std::optional<double> parse_duration(std::string_view text) {
+  constexpr Unit kUnits[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"min", 60}, {"h", 3600}};
+  if (text.find(' ') != std::string_view::npos) return std::nullopt;
+  const auto seconds = parse(text, kUnits);
+  return seconds && std::isfinite(*seconds) && *seconds > 0 ? seconds : std::nullopt;
+}
+
 std::string long_duration(double seconds) {
   const double years = seconds / kYear;
   if (years < 2) return metrics::human_duration(seconds);

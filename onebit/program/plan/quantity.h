@@ -1,4 +1,4 @@
-// Parses network quantities as a user writes them.
+// Quantities as a user writes and reads them: bandwidths, latencies, durations.
 #pragma once
 
 #include <optional>
@@ -20,6 +20,10 @@ inline constexpr const char* kBandwidthForm =
 std::optional<double> parse_latency(std::string_view text);
 inline constexpr const char* kLatencyForm =
     "a number from 0 with ns, us, ms or s, at most a minute, as in 50us";
+
+// Parses "90", "90s", "1.5m", "10min", "2h" and "500ms" into seconds. Empty for any other text and
+// for values that are not positive.
+std::optional<double> parse_duration(std::string_view text);
 
 // Durations up to the age of the universe: "3h 05m", "12d 04h", "5.3 years".
 inline constexpr double kDay = 86400, kYear = 365.25 * kDay;

@@ -1,8 +1,8 @@
-#include "onebit/program/launch/duration.h"
+#include "onebit/program/plan/quantity.h"
 
 #include <gtest/gtest.h>
 
-namespace onebit::launch {
+namespace onebit::plan {
 namespace {
 
 TEST(Duration, HasUnits) {
@@ -23,4 +23,4 @@ TEST(Duration, IsAboveZeroAndFinite) {
 }
 
 }  // namespace
-}  // namespace onebit::launch
+}  // namespace onebit::plan
