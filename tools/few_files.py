@@ -11,7 +11,6 @@ MAX_FLOOR_FILES = 45
 # is longer than this, in lines that are neither blank nor of the preprocessor.
 SHORT_CONTRACT_LINES = 20
 PRIVATE_HEADERS = {
-    "exchange/engine/replicas": "engine.cc is full",
     "exchange/checkpoint/checkpoint_repair": "checkpoint_recovery.cc is full",
     "program/cli/training_words": "launch_command.cc is full",
     "data/formats/family_names": "families.cc is full",

@@ -1,5 +1,5 @@
-// Collectives on top of those of Communicator: over long buffers in host memory, of texts, and of
-// work that may fail on some ranks.
+// Collectives on top of those of Communicator: over long buffers in host memory, of texts, of
+// work that may fail on some ranks, and of the values of a model.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 
 #include "onebit/exchange/comm/bucket.h"
 #include "onebit/exchange/comm/communicator.h"
+#include "onebit/math/tensor/parameter_table.h"
 
 namespace onebit::comm {
 
@@ -40,5 +41,11 @@ std::vector<std::string> gather_texts(Communicator& communicator, const std::str
 // the error of the lowest rank that failed, prefixed by `what` ("checkpoint not written").
 // Collective.
 void run_on_all(Communicator& communicator, const char* what, const std::function<void()>& work);
+
+// Whether all ranks have the same values, which every update keeps so: compares a hash of them.
+// Collective. The result is equal on all ranks.
+bool replicas_agree(const ParameterTable& table, Communicator& communicator);
+// Gives every rank the values of rank 0. Ranks that have them already send a hash only. Collective.
+void broadcast_values(ParameterTable& table, Communicator& communicator);
 
 }  // namespace onebit::comm

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "onebit/exchange/engine/replicas.h"
+#include "onebit/exchange/comm/collectives.h"
 #include "onebit/exchange/optim/compute_copy.h"
 #include "onebit/exchange/optim/state_layout.h"
 #include "onebit/ground/base/json.h"
@@ -348,13 +348,13 @@ void Engine::stop_not_finite(const optim::GradientNorm& norm) {
 }
 
 void Engine::broadcast_values() {
-  engine::broadcast_values(table_, communicator_);
+  comm::broadcast_values(table_, communicator_);
   optim::refresh_compute_copy(context_, table_);
   packed_.changed();
 }
 
 bool Engine::replicas_agree() {
-  return engine::replicas_agree(table_, communicator_);
+  return comm::replicas_agree(table_, communicator_);
 }
 
 Json Engine::resolved_recipe() const {
