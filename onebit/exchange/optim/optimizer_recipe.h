@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "onebit/exchange/optim/optimizer.h"
-#include "onebit/exchange/optim/run_facts.h"
 #include "onebit/exchange/optim/state_layout.h"
 
 namespace onebit::comm {
@@ -22,6 +21,19 @@ class Communicator;
 namespace onebit::optim {
 
 struct AdamOptions;
+
+// What an optimizer knows about its run.
+struct RunFacts {
+  int64_t total_steps = 0;      // updates of the whole run, for warnings. 0: not known
+  int64_t schedule_warmup = 0;  // Schedule::warmup_updates(): "auto" never freezes before
+  // The minimum size of the values in a bucket of the compressed exchange (compress/bucket_size.h).
+  int64_t bucket_bytes = 4 << 20;
+  // Where a resumed run continues: completed updates, and whether the compressed phase has begun.
+  int64_t completed_steps = 0;
+  bool compressed = false;
+  // The compressed exchange is between the nodes of the communicator (topology.h).
+  bool two_levels = false;
+};
 
 // Numbers of updates of a run by what the ranks exchange in them. Each update is of one kind.
 struct UpdateCounts {

@@ -4,6 +4,7 @@
 
 #include "onebit/exchange/comm/dense_exchange.h"
 #include "onebit/exchange/compress/bucket_size.h"
+#include "onebit/exchange/optim/optimizer_recipe.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/math/device/profile.h"
 

@@ -15,13 +15,14 @@
 
 #include "onebit/exchange/comm/communicator.h"
 #include "onebit/exchange/compress/owned_pieces.h"
-#include "onebit/exchange/optim/run_facts.h"
 #include "onebit/math/device/buffer.h"
 #include "onebit/math/device/context.h"
 #include "onebit/math/tensor/parameter_table.h"
 #include "onebit/math/tensor/view.h"
 
 namespace onebit::optim {
+
+struct RunFacts;
 
 // How the ranks of a run divide the compressed exchange of a flat buffer. Errors: two levels on
 // nodes with different numbers of ranks or on fewer than two nodes, or too few elements for them.
