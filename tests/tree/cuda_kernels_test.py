@@ -87,7 +87,7 @@ LIMITS = [
     Limit("onebit_adam_update_cuda.cu", "normalize", registers=64, loads=20),
     Limit("onebit_adam_update_cuda.cu", "momentum", registers=32, loads=20),
     Limit("onebit_adam_update_cuda.cu", "step", registers=32, loads=10),
-    Limit("row_scatter_cuda.cu", "scatter<true>", registers=48, loads=6),
+    Limit("embedding_cuda.cu", "scatter<true>", registers=48, loads=6),
     Limit("losses_cuda.cu", "rows", registers=40, loads=5),
     Limit("", ""),
 ]
