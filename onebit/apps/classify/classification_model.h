@@ -10,7 +10,6 @@
 #include "onebit/math/model/label_counter.h"
 #include "onebit/math/model/pooler.h"
 #include "onebit/math/model/sequence_classifier.h"
-#include "onebit/math/model/sequence_states.h"
 
 namespace onebit::classify {
 
