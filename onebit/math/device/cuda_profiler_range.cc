@@ -1,6 +1,6 @@
 #include <nvtx3/nvToolsExt.h>
 
-#include "onebit/math/device/profiler_range.h"
+#include "onebit/math/device/profile.h"
 
 namespace onebit {
 

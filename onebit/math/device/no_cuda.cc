@@ -4,7 +4,7 @@
 #include "onebit/math/device/device_stream.h"
 #include "onebit/math/device/libraries.h"
 #include "onebit/math/device/memory.h"
-#include "onebit/math/device/profiler_range.h"
+#include "onebit/math/device/profile.h"
 
 namespace onebit::memory {
 

@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include "onebit/ground/base/error.h"
-#include "onebit/math/device/profiler_range.h"
 
 namespace onebit {
 namespace {

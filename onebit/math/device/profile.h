@@ -185,4 +185,9 @@ class StepSpan {
   bool begun_ = false;
 };
 
+// A named range in the timeline of the vendor's profiler: NVTX, which Nsight Systems displays. Does
+// nothing in a build without CUDA. Opens one on the calling thread. They nest. `name` is copied.
+void push_profiler_range(const char* name);
+void pop_profiler_range();
+
 }  // namespace onebit
