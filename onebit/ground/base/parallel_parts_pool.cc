@@ -114,7 +114,7 @@ void run_parts(int parts, const std::function<void(int)>& run) {
   team->run(parts, run);
 }
 
-// A oneDNN that takes threads takes them from a context (device/onednn_threads.h). Beside another
+// A oneDNN that takes threads takes them from a context (device/onednn_stream.h). Beside another
 // one this build limits OpenMP to one thread (OMP_NUM_THREADS=1).
 void set_library_threads(int) {}
 

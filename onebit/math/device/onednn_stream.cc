@@ -10,8 +10,6 @@
 #include "onebit/ground/base/log.h"
 #include "onebit/math/device/libraries.h"
 #include "onebit/math/device/memory.h"
-#include "onebit/math/device/onednn_threads.h"
-#include "onebit/math/device/onednn_version.h"
 
 namespace onebit {
 
@@ -139,7 +137,8 @@ namespace {
 
 using dnnl::cpu_isa;
 
-// The instruction sets that oneDNN 2.6 names. onednn_version.h adds the ones of later versions.
+// The instruction sets that oneDNN 2.6 names. newer_onednn_instruction_sets() adds the ones of
+// later versions.
 constexpr OnednnInstructionSet kInstructionSets[] = {
     {cpu_isa::sse41, "sse41"},
     {cpu_isa::avx, "avx"},

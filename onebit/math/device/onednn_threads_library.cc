@@ -1,4 +1,4 @@
-#include "onebit/math/device/onednn_threads.h"
+#include "onebit/math/device/onednn_stream.h"
 
 namespace onebit {
 

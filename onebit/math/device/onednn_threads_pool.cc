@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "onebit/ground/base/parallel_for.h"
-#include "onebit/math/device/onednn_threads.h"
+#include "onebit/math/device/onednn_stream.h"
 
 namespace onebit {
 namespace {

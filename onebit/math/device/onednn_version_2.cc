@@ -1,4 +1,4 @@
-#include "onebit/math/device/onednn_version.h"
+#include "onebit/math/device/onednn_stream.h"
 
 namespace onebit {
 std::span<const OnednnInstructionSet> newer_onednn_instruction_sets() {
