@@ -250,7 +250,7 @@ FAULTS = [
     Fault("pointer_device", "onebit/math/device/memory_cuda.cc",
           "if (cudaSetDevice(device_index) != cudaSuccess ||\n      ", "if (device_index < 0 || ",
           "emulated_backend", "EmulatedBackendDeathTest*"),
-    ops("one_row_sampled", KERNELS + "product_sample_cuda.cu", "half > 0 && p >= half", "p >= half",
+    ops("one_row_sampled", KERNELS + "cublas_product_sample_cuda.cu", "half > 0 && p >= half", "p >= half",
         "*FewRowsOfALargeMatrix/cuda_f32"),
     Fault("copy_beside_wait", "onebit/math/device/memory_cuda.cc",
           '  check_cuda(cudaStreamSynchronize(cudaStreamPerThread), "cudaStreamSynchronize");\n', "",

@@ -9,7 +9,6 @@
 #include "onebit/ground/base/log.h"
 #include "onebit/math/device/cuda_check.h"
 #include "onebit/math/device/memory.h"
-#include "onebit/math/kernels/product_sample_cuda.h"
 
 namespace onebit::kernels::cuda {
 

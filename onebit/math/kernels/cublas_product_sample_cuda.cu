@@ -1,4 +1,4 @@
-#include "onebit/math/kernels/product_sample_cuda.h"
+#include "onebit/math/kernels/cublas_product.h"
 
 #include <algorithm>
 
