@@ -12,7 +12,6 @@
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
 #include "onebit/training/finetune/fine_tuned_classifier.h"
-#include "onebit/training/finetune/gathered_items.h"
 #include "onebit/training/finetune/inference.h"
 
 namespace onebit::classify {

@@ -10,7 +10,6 @@
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
 #include "onebit/training/finetune/fine_tuned_classifier.h"
-#include "onebit/training/finetune/gathered_items.h"
 #include "onebit/training/finetune/inference.h"
 
 namespace onebit::embed {

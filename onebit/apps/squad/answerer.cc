@@ -5,7 +5,7 @@
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
 #include "onebit/training/finetune/encoded_examples.h"
-#include "onebit/training/finetune/gathered_items.h"
+#include "onebit/training/finetune/inference.h"
 
 namespace onebit::squad {
 

@@ -11,7 +11,6 @@
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
 #include "onebit/training/finetune/fine_tuned_classifier.h"
-#include "onebit/training/finetune/gathered_items.h"
 #include "onebit/training/finetune/inference.h"
 
 namespace onebit::tag {

@@ -1,4 +1,4 @@
-#include "onebit/training/finetune/gathered_items.h"
+#include "onebit/training/finetune/inference.h"
 
 #include <gtest/gtest.h>
 
