@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "onebit/exchange/compress/bucket_size.h"
+#include "onebit/exchange/compress/compressed_all_reduce.h"
 #include "tests/compress/owned_parts.h"
 #include "tests/compress/test_values.h"
 

@@ -4,7 +4,7 @@
 
 #include "onebit/exchange/comm/dense_exchange.h"
 #include "onebit/exchange/comm/thread_communicator.h"
-#include "onebit/exchange/compress/bucket_size.h"
+#include "onebit/exchange/compress/compressed_all_reduce.h"
 #include "tests/compress/run_steps.h"
 #include "tests/transport/mpi_environment.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "onebit/exchange/comm/bucket.h"
-#include "onebit/exchange/compress/bucket_size.h"
+#include "onebit/exchange/compress/compressed_all_reduce.h"
 #include "onebit/exchange/one_bit/onebit_adam.h"
 #include "onebit/exchange/one_bit/owned_momentum.h"
 #include "onebit/exchange/one_bit/zero_one_adam.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "onebit/exchange/compress/bucket_size.h"
+#include "onebit/exchange/compress/compressed_all_reduce.h"
 #include "onebit/math/device/memory.h"
 #include "tests/optim/optimizer_table.h"
 #include "tests/optim/trial.h"

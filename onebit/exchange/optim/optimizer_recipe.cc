@@ -1,6 +1,6 @@
 #include "onebit/exchange/optim/optimizer_recipe.h"
 
-#include "onebit/exchange/compress/bucket_size.h"
+#include "onebit/exchange/compress/compressed_all_reduce.h"
 
 namespace onebit::optim {
 namespace {

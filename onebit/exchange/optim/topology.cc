@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "onebit/exchange/comm/dense_exchange.h"
-#include "onebit/exchange/compress/bucket_size.h"
+#include "onebit/exchange/compress/compressed_all_reduce.h"
 #include "onebit/exchange/optim/optimizer_recipe.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/math/device/profile.h"

@@ -1,5 +1,6 @@
+#include "onebit/exchange/compress/compressed_all_reduce.h"
+
 // The size of the compressed exchange's messages, by number of ranks.
-#include "onebit/exchange/compress/bucket_size.h"
 
 #include <gtest/gtest.h>
 
