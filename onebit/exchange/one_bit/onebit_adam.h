@@ -27,6 +27,7 @@
 // compressed_optimizer.h makes the updates, also for the related optimizers.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,6 +35,8 @@
 #include <vector>
 
 #include "onebit/exchange/one_bit/compressed_optimizer.h"
+#include "onebit/ground/base/dtype.h"
+#include "onebit/math/device/context.h"
 
 namespace onebit::optim {
 
@@ -77,5 +80,18 @@ struct OneBitAdamOptions {
 
 std::shared_ptr<const OptimizerRecipe> onebit_adam_recipe(const OneBitAdamOptions& options);
 std::shared_ptr<const OptimizerRecipe> read_onebit_adam(Keys& params);
+
+// How long the passes over the parameters take (updates/onebit_adam_update.h), for the forecast of
+// a step: processor seconds per element in the compressed phase, excluding coding.
+struct OneBitAdamTiming {
+  double bucket_seconds = 0;  // for a bucket, before it is sent and after it has arrived
+  double step_seconds = 0;    // after all have arrived
+};
+
+// Measures on this machine, on buffers with a multiple of 16 `elements`. steady_seconds() times
+// each pass. `exchanging` is the context of the thread that exchanges buckets, `computing` the
+// context of the step. Both are on the same device.
+OneBitAdamTiming measure_onebit_adam(Context& exchanging, Context& computing, DType compute_type,
+                                     int64_t elements, int world_size);
 
 }  // namespace onebit::optim

@@ -8,7 +8,7 @@
 
 #include "onebit/exchange/comm/overlapped_exchange.h"
 #include "onebit/exchange/comm/thread_communicator.h"
-#include "onebit/exchange/one_bit/onebit_adam_timing.h"
+#include "onebit/exchange/one_bit/onebit_adam.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"

@@ -7,7 +7,7 @@
 #include "onebit/exchange/comm/dense_exchange.h"
 #include "onebit/exchange/comm/overlapped_exchange.h"
 #include "onebit/exchange/compress/compressed_all_reduce.h"
-#include "onebit/exchange/one_bit/onebit_adam_timing.h"
+#include "onebit/exchange/one_bit/onebit_adam.h"
 #include "onebit/exchange/optim/topology.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/metrics/meters.h"
