@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "onebit/apps/embed/example_reader.h"
-#include "onebit/data/formats/sentence_pooling.h"
+#include "onebit/data/formats/sentence_modules.h"
 #include "onebit/training/finetune/fine_tuning_config.h"
 #include "onebit/training/training/task_kind.h"
 

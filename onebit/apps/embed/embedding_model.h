@@ -9,8 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "onebit/data/formats/dense_module.h"
-#include "onebit/data/formats/sentence_pooling.h"
+#include "onebit/data/formats/sentence_modules.h"
 #include "onebit/math/device/buffer.h"
 #include "onebit/math/device/context.h"
 #include "onebit/math/model/bert.h"

@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/data/formats/dense_module.h"
-#include "onebit/data/formats/sentence_pooling.h"
+#include "onebit/data/formats/sentence_modules.h"
 #include "onebit/ground/base/file.h"
 
 namespace onebit::formats {

@@ -1,4 +1,4 @@
-#include "onebit/data/formats/sentence_pooling.h"
+#include "onebit/data/formats/sentence_modules.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
