@@ -13,9 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "onebit/exchange/transport/tcp_receiver.h"
+#include "onebit/exchange/transport/tcp_messages.h"
 #include "onebit/exchange/transport/tcp_rendezvous.h"
-#include "onebit/exchange/transport/tcp_sender.h"
 #include "onebit/exchange/transport/tcp_status.h"
 #include "onebit/ground/base/socket.h"
 
