@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "onebit/exchange/optim/compute_copy.h"
+#include "onebit/exchange/optim/optimizer.h"
 #include "onebit/math/ops/linear.h"
 
 namespace onebit::engine {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "onebit/exchange/comm/collectives.h"
-#include "onebit/exchange/optim/compute_copy.h"
+#include "onebit/exchange/optim/optimizer.h"
 #include "onebit/exchange/optim/state_layout.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"

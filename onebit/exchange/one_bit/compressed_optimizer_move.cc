@@ -3,7 +3,7 @@
 #include <span>
 
 #include "onebit/exchange/one_bit/compressed_optimizer.h"
-#include "onebit/exchange/optim/compute_copy.h"
+#include "onebit/exchange/optim/optimizer.h"
 
 namespace onebit::optim {
 namespace {

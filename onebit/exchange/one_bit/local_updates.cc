@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "onebit/exchange/compress/sign_codec.h"
-#include "onebit/exchange/optim/compute_copy.h"
+#include "onebit/exchange/optim/optimizer.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/math/ops/elementwise.h"
 

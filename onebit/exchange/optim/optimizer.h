@@ -32,6 +32,7 @@
 
 #include "onebit/exchange/comm/bucket.h"
 #include "onebit/math/device/context.h"
+#include "onebit/math/ops/elementwise.h"
 #include "onebit/math/tensor/parameter_table.h"
 
 namespace onebit::optim {
@@ -176,5 +177,12 @@ class Optimizer {
   // (duplicates of the one it was given, which counts separately).
   virtual int64_t wire_bytes_sent() const { return 0; }
 };
+
+// Recomputes the whole copy of a table's values in the compute type, if there is one, after values
+// were set otherwise than by an update.
+inline void refresh_compute_copy(Context& context, const ParameterTable& table) {
+  if (table.compute_type() == DType::kF32) return;
+  ops::cast(context, {.from = table.values(), .to = table.compute_values()});
+}
 
 }  // namespace onebit::optim
