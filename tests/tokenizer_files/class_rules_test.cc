@@ -12,13 +12,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Json made(const std::string& model, TokenizerConfigMembers members, const std::string& place,
+// A folder without a model.
+const Path kNoModel = "none";
+
+Json made(const std::string& model, TokenizerConfigMembers members, const Path& folder,
           const char* normalizer = R"({"type": "NFC"})",
           const char* pre_tokenizer = R"({"type": "ByteLevel", "add_prefix_space": true})") {
   Json file = {{"normalizer", parse_json(normalizer, "n")},
                {"pre_tokenizer", parse_json(pre_tokenizer, "p")},
                {"model", {{"type", model}}}};
-  return with_class_rules(std::move(file), std::move(members), place);
+  return with_class_rules(folder, std::move(file), std::move(members), "tokenizer.json");
 }
 
 std::string text_of(const Json& file) {
@@ -33,26 +36,26 @@ constexpr const char* kWords =
 
 // As transformers 5.24 has them in backend_tokenizer.to_str().
 TEST(ClassRules, AreThoseOfTransformers) {
-  EXPECT_EQ(text_of(made("Unigram", {.tokenizer_class = "AlbertTokenizer"}, "f")),
+  EXPECT_EQ(text_of(made("Unigram", {.tokenizer_class = "AlbertTokenizer"}, kNoModel)),
             std::string(R"({"type":"Sequence","normalizers":[)") + kQuotes +
                 R"(,{"type":"NFKD"},{"type":"StripAccents"},{"type":"Lowercase"}]})" + kWords);
   TokenizerConfigMembers plain = {.tokenizer_class = "AlbertTokenizerFast"};
   plain.keep_accents = true;
   plain.lower_case = false;
-  EXPECT_EQ(text_of(made("Unigram", plain, "f")),
+  EXPECT_EQ(text_of(made("Unigram", plain, kNoModel)),
             std::string(R"({"type":"Sequence","normalizers":[)") + kQuotes + "]}" + kWords);
   for (const char* name : {"XLMRobertaTokenizerFast", "CamembertTokenizer"}) {
-    EXPECT_EQ(text_of(made("Unigram", {.tokenizer_class = name}, "f")),
+    EXPECT_EQ(text_of(made("Unigram", {.tokenizer_class = name}, kNoModel)),
               std::string("null") + kWords)
         << name;
   }
   for (const char* name : {"RobertaTokenizer", "GPT2TokenizerFast", "LongformerTokenizer"}) {
-    EXPECT_EQ(text_of(made("BPE", {.tokenizer_class = name}, "f")),
+    EXPECT_EQ(text_of(made("BPE", {.tokenizer_class = name}, kNoModel)),
               R"(null{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,)"
               R"("use_regex":true})")
         << name;
   }
-  EXPECT_EQ(text_of(made("BPE", {.tokenizer_class = "GemmaTokenizer"}, "f")),
+  EXPECT_EQ(text_of(made("BPE", {.tokenizer_class = "GemmaTokenizer"}, kNoModel)),
             R"({"type":"Replace","pattern":{"String":" "},"content":"▁"})"
             R"({"type":"Split","pattern":{"String":" "},"behavior":"MergedWithPrevious",)"
             R"("invert":false})");
@@ -61,17 +64,19 @@ TEST(ClassRules, AreThoseOfTransformers) {
 TEST(ClassRules, ThePrefixSpaceIsThatOfTheConfig) {
   TokenizerConfigMembers members = {.tokenizer_class = "RobertaTokenizer"};
   members.add_prefix_space = true;
-  EXPECT_EQ(made("BPE", members, "f").at("pre_tokenizer").at("add_prefix_space"), true);
+  EXPECT_EQ(made("BPE", members, kNoModel).at("pre_tokenizer").at("add_prefix_space"), true);
   members = {.tokenizer_class = "XLMRobertaTokenizer"};
   members.add_prefix_space = false;
-  EXPECT_EQ(
-      made("Unigram", members, "f").at("pre_tokenizer").at("pretokenizers")[1].at("prepend_scheme"),
-      "never");
+  EXPECT_EQ(made("Unigram", members, kNoModel)
+                .at("pre_tokenizer")
+                .at("pretokenizers")[1]
+                .at("prepend_scheme"),
+            "never");
 }
 
 // The compiled map is the only part of the file's normalizer that a class takes over.
 TEST(ClassRules, ACompiledMapIsKept) {
-  const Json file = made("Unigram", {.tokenizer_class = "XLMRobertaTokenizer"}, "f",
+  const Json file = made("Unigram", {.tokenizer_class = "XLMRobertaTokenizer"}, kNoModel,
                          R"({"type": "Sequence", "normalizers": [{"type": "NFKC"},
                              {"type": "Precompiled", "precompiled_charsmap": "AAAA"}]})");
   EXPECT_EQ(json_text(file.at("normalizer")),
@@ -82,20 +87,21 @@ TEST(ClassRules, ACompiledMapIsKept) {
 TEST(ClassRules, TheSameRulesInOlderWordsStay) {
   const char* older = R"({"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"},
       {"type": "Metaspace", "replacement": "▁", "str_rep": "▁", "add_prefix_space": true}]})";
-  const Json file = made("Unigram", {.tokenizer_class = "XLMRobertaTokenizer"}, "f", "null", older);
+  const Json file =
+      made("Unigram", {.tokenizer_class = "XLMRobertaTokenizer"}, kNoModel, "null", older);
   EXPECT_EQ(file.at("pre_tokenizer"), parse_json(older, "p"));
 }
 
 TEST(ClassRules, OtherClassesHaveNone) {
   const std::string own = R"({"type":"NFC"}{"type":"ByteLevel","add_prefix_space":true})";
-  EXPECT_EQ(text_of(made("BPE", {.tokenizer_class = "PreTrainedTokenizerFast"}, "f")), own);
+  EXPECT_EQ(text_of(made("BPE", {.tokenizer_class = "PreTrainedTokenizerFast"}, kNoModel)), own);
   // transformers would not load byte pairs with that class.
-  EXPECT_EQ(text_of(made("BPE", {.tokenizer_class = "AlbertTokenizer"}, "f")), own);
+  EXPECT_EQ(text_of(made("BPE", {.tokenizer_class = "AlbertTokenizer"}, kNoModel)), own);
   // For these models it takes the file alone.
   const TextFiles files;
   const Path config = files.write("config.json", R"({"model_type": "modernbert"})");
-  const std::string place = (config.parent_path() / "tokenizer.json").string();
-  EXPECT_EQ(text_of(made("BPE", {.tokenizer_class = "RobertaTokenizer"}, place)), own);
+  EXPECT_EQ(text_of(made("BPE", {.tokenizer_class = "RobertaTokenizer"}, config.parent_path())),
+            own);
 }
 
 TEST(ClassRules, WordPieceIsLowerCasedUnlessTheConfigSaysNo) {

@@ -189,12 +189,13 @@ std::string implied_class(const Path& folder, const Json& tokenizer) {
   return implied;
 }
 
-Json with_class_rules(Json tokenizer, const std::optional<TokenizerConfigMembers>& members,
+Json with_class_rules(const Path& folder, Json tokenizer,
+                      const std::optional<TokenizerConfigMembers>& members,
                       const std::string& place) {
   if (!members) return tokenizer;
   const std::optional<Rules> rules = rules_of(*members, tokenizer);
   if (!rules || member(member(tokenizer, "model"), "type") != rules->model) return tokenizer;
-  if (takes_file_alone(model_member(Path(place).parent_path(), "model_type"))) return tokenizer;
+  if (takes_file_alone(model_member(folder, "model_type"))) return tokenizer;
   std::string replaced;
   for (const auto& [key, made] :
        {std::pair(kNormalizer, &rules->normalizer), {kPreTokenizer, &rules->pre_tokenizer}}) {

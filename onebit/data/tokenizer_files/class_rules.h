@@ -18,10 +18,11 @@ namespace onebit::formats {
 // has no such model.
 std::string implied_class(const Path& folder, const Json& tokenizer);
 
-// The content of a tokenizer.json at `place`, with "normalizer" and "pre_tokenizer" of the class if
-// it has byte pairs or a unigram model. What differs from the file's is logged. Models of some
-// types are read without their class.
-Json with_class_rules(Json tokenizer, const std::optional<TokenizerConfigMembers>& members,
+// The content of a tokenizer.json in `folder`, with "normalizer" and "pre_tokenizer" of the class
+// if it has byte pairs or a unigram model. What differs from the file's is logged with `place`, the
+// file's. Models of some types are read without their class.
+Json with_class_rules(const Path& folder, Json tokenizer,
+                      const std::optional<TokenizerConfigMembers>& members,
                       const std::string& place);
 
 // Error: a class of WordPiece lower-cases or strips accents by default where the file does not.

@@ -315,7 +315,9 @@ TokenizerFiles read_sources(const Sources& sources) {
   files.vocabulary.names = names_of(specials);
   if (sources.combined) {
     const std::string place = sources.combined->string();
-    json = parse_tokenizer_json(with_class_rules(std::move(combined), members, place), place);
+    const Path folder = sources.combined->parent_path();
+    json =
+        parse_tokenizer_json(with_class_rules(folder, std::move(combined), members, place), place);
     // Runs of onebit may pair a BERT with any lone tokenizer.json, which says all of its rules.
     if (json->pipeline && members && members->is_bert && !sources.config) members.reset();
     if (json->pipeline) {
