@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "onebit/data/corpus/token_store.h"
-#include "onebit/data/text/tokenizer.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/corpus/compressed.h"
@@ -369,26 +368,6 @@ TEST_F(PrepareTest, ReadsANamedPipeTwice) {
   EXPECT_EQ(TokenStore(made.output).sentences(), 2u);
   EXPECT_EQ(report.manifest.sources, std::vector<std::string>{pipe.string()});
   EXPECT_FALSE(std::filesystem::exists(made.output / "streams"));
-}
-
-TEST_F(PrepareTest, RealBooksTokenizeAsTheTokenizerDoes) {
-  const Path books = Path(ONEBIT_SOURCE_DIR) / "../shared/data/books-valid.tar.xz";
-  if (!std::filesystem::exists(books)) GTEST_SKIP() << books << " is not here";
-  const std::string unpack =
-      fmt::format("tar -xJf '{}' -C '{}'", books.string(), folder_.path().string());
-  ASSERT_EQ(std::system(unpack.c_str()), 0);
-  PrepareOptions made = options({folder_ / "books"});
-  made.vocabulary.reset();
-  made.vocabulary_size = 2000;
-  made.format = TextFormat::kAuto;
-  const PrepareReport report = prepare(made);
-  EXPECT_THAT(report.decisions, testing::Contains(HasSubstr("text format: prose")));
-  EXPECT_EQ(report.manifest.documents, 2u);
-  EXPECT_GT(report.manifest.sentences, 10'000u);
-  const TokenStore store(made.output);
-  store.verify();
-  std::vector<int32_t> ids(store.tokens());
-  store.copy_tokens(0, ids.size(), ids.data());
 }
 
 }  // namespace
