@@ -3,6 +3,7 @@
 
 The table in onebit/README.md defines which floor may include which, and the order of the wings. It
 must list exactly the floors that are included, and so must DEPENDS in each floor's CMakeLists.txt.
+`apps` in it are all applications. An application needs no row: then DEPENDS alone lists its floors.
 Prints file:line of every violation and exits with 1 if there is any. Usage: check_floors.py [ROOT]
 """
 import re
@@ -53,8 +54,8 @@ QUOTED_LIBRARIES = ("hwy/",)
 
 TABLE = Path("onebit/README.md")
 TABLE_ROW = re.compile(r"^\| (\w+) \| `(\w+)` \|.*\| ([a-z_ ]+) \|$", re.MULTILINE)
-# What CMake calls all floors of the wing of applications.
-ALL_APPS = "${ONEBIT_APPS}"
+# The wing of applications, which stands for all of them in the table, and what CMake calls them.
+APPS, ALL_APPS = "apps", "${ONEBIT_APPS}"
 DEPENDS = re.compile(r"\bDEPENDS\b([^)]*?)(?:LIBRARIES|\))")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">]+)[">]', re.MULTILINE)
@@ -72,6 +73,7 @@ class Floor:
     line: int
     wing: str
     below: list
+    path: Path = TABLE
 
 
 def floor_of(name):
@@ -79,12 +81,32 @@ def floor_of(name):
     return parts[2] if len(parts) > 3 and parts[0] == "onebit" else None
 
 
-def read_table(root):
+def read_rows(root):
     """Returns {name: Floor} in the order of the table, whose first wing is the highest."""
     text = (root / TABLE).read_text(encoding="utf-8")
     return {row[2]: Floor(text.count("\n", 0, row.start()) + 1, row[1],
                           [] if row[3] == "nothing" else row[3].split())
             for row in TABLE_ROW.finditer(text)}
+
+
+def linked_floors(lists):
+    """The floors in DEPENDS of a floor's CMakeLists.txt."""
+    depends = DEPENDS.search(lists.read_text(encoding="utf-8"))
+    return depends[1].split() if depends else []
+
+
+def read_table(root):
+    """The same with the applications that have no row, and with all of them in place of `apps`."""
+    table = read_rows(root)
+    for lists in sorted((root / "onebit" / APPS).glob("*/CMakeLists.txt")):
+        table.setdefault(lists.parent.name, Floor(1, APPS, linked_floors(lists),
+                                                       lists.relative_to(root)))
+    apps = [floor for floor, row in table.items() if row.wing == APPS]
+    for row in table.values():
+        if APPS in row.below:
+            row.below.remove(APPS)
+            row.below.extend(apps)
+    return table
 
 
 def check_direction(report, table, path, line, target):
@@ -110,15 +132,13 @@ def check_table(report, root, table, graph):
     for floor, row in table.items():
         for other in row.below:
             if other not in included[floor]:
-                report.add(TABLE, row.line,
+                report.add(row.path, row.line,
                            f"no file of floor {floor} includes {other}: take it out")
         lists = root / "onebit" / row.wing / floor / "CMakeLists.txt"
-        text = lists.read_text(encoding="utf-8")
-        depends = DEPENDS.search(text)
-        linked = depends[1].split() if depends else []
+        text, linked = lists.read_text(encoding="utf-8"), linked_floors(lists)
         if ALL_APPS in linked:
             linked.remove(ALL_APPS)
-            linked += [name for name, other in table.items() if other.wing == "apps"]
+            linked += [name for name, other in table.items() if other.wing == APPS]
         if "onebit_floor(" in text and set(linked) != set(row.below):
             report.add(lists.relative_to(root), 1,
                        f"DEPENDS is {' '.join(linked)}; {TABLE} says {' '.join(row.below)}")
@@ -133,7 +153,7 @@ def check_order(report, table):
     for floor, row in table.items():
         for other in row.below:
             if is_below(other, floor, {other}):
-                report.add(TABLE, row.line, f"floor {floor} may include {other}, which may include "
+                report.add(row.path, row.line, f"floor {floor} may include {other}, which may include "
                                             f"{floor} in turn")
 
 
@@ -143,7 +163,7 @@ def check_wings(report, table):
     for floor, row in table.items():
         for other in row.below:
             if other in table and wings.index(table[other].wing) < wings.index(row.wing):
-                report.add(TABLE, row.line, f"floor {floor} of wing {row.wing} may include {other} "
+                report.add(row.path, row.line, f"floor {floor} of wing {row.wing} may include {other} "
                                             f"of {table[other].wing}, which is a higher wing")
 
 

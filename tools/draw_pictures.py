@@ -120,7 +120,7 @@ def wings():
                 "data": "everything read from people and programs",
                 "ground": "figures, keys, files, errors"}
     floors = {}
-    for floor, row in check_floors.read_table(ROOT).items():
+    for floor, row in check_floors.read_rows(ROOT).items():
         floors.setdefault(row.wing, []).append(floor)
     picture = Picture(24 + 66 * len(floors) + 26, "The seven wings of onebit and their floors")
     kinds = ["plain", "compute", "compute", "send", "owner", "disk", "plain"]

@@ -31,7 +31,7 @@ def output_of(check, files):
 
 
 # Wings of the floors in planted trees, the highest first.
-WINGS = {"engine": "exchange", "transport": "exchange", "comm": "exchange", "model": "math",
+WINGS = {"inspect": "program", "squad": "apps", "engine": "exchange", "transport": "exchange", "comm": "exchange", "model": "math",
          "ops": "math", "base": "ground"}
 
 
@@ -98,6 +98,24 @@ class Floors(unittest.TestCase):
 
     def test_unknown_floor(self):
         self.breach({"onebit/ground/attic/a.cc": ""}, "is on no floor")
+
+    def test_an_application_needs_no_row(self):
+        files = {"onebit/ground/base/a.h": "", "onebit/math/ops/b.h": "", "onebit/apps/length/d.h": "",
+                 "onebit/apps/squad/c.cc": '#include "onebit/ground/base/a.h"\n',
+                 "onebit/apps/squad/c.h": "",
+                 "onebit/apps/length/d.cc": '#include "onebit/ground/base/a.h"\n',
+                 "onebit/apps/length/CMakeLists.txt": "onebit_floor(length DEPENDS base)\n",
+                 "onebit/program/inspect/e.cc": '#include "onebit/apps/length/d.h"\n'
+                                                '#include "onebit/apps/squad/c.h"\n'}
+        floors = {"squad": "base", "inspect": "apps"}
+        lists = {"onebit/program/inspect/CMakeLists.txt":
+                 "onebit_floor(inspect DEPENDS ${ONEBIT_APPS})\n"}
+        status, printed = output_of(check_floors, with_table(files, **floors) | lists)
+        self.assertEqual(status, 0, printed)
+        files["onebit/apps/length/d.h"] = '#include "onebit/math/ops/b.h"\n'
+        status, printed = output_of(check_floors, with_table(files, **floors) | lists)
+        self.assertEqual(status, 1)
+        self.assertIn("onebit/apps/length/d.h:1: floor length may include base", printed)
 
     def test_vendor_headers_elsewhere(self):
         for header in ("dnnl.hpp", "mpi.h", "cuda_runtime.h", "nccl.h", "omp.h"):
