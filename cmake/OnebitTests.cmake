@@ -95,14 +95,18 @@ function(onebit_link_first target)
   target_link_options(${target} PRIVATE "SHELL:-Wl,--whole-archive${files} -Wl,--no-whole-archive")
 endfunction()
 
-# onebit_test(text [SOURCES reference.cc] DEPENDS text [RANKS 2 4] [TIMEOUT 300] [COST 70])
-# Makes test_<name> of every *_test.cc of the folder and of SOURCES, run once alone, and once under
-# mpirun for every number in RANKS. Results lie in test-results/<name>.json, of ranks in
-# test-results/<name>_mpi<ranks>/<rank>.json. COST: its seconds, where they are many: ctest begins with
-# the longest, so that none is left alone at the end. TIMEOUT: only a test that hangs needs so many
-# seconds, however busy the machine is.
+# onebit_test(text [FOLDER text] [SOURCES reference.cc] DEPENDS text [RANKS 2 4] [TIMEOUT 300] [COST 70])
+# Makes test_<name> of every *_test.cc of the folder (without FOLDER: the current one) and of SOURCES,
+# run once alone, and once under mpirun for every number in RANKS. Results lie in
+# test-results/<name>.json, of ranks in test-results/<name>_mpi<ranks>/<rank>.json. COST: its seconds,
+# where they are many: ctest begins with the longest, so that none is left alone at the end. TIMEOUT:
+# only a test that hangs needs so many seconds, however busy the machine is.
 function(onebit_test name)
-  cmake_parse_arguments(TEST "" "TIMEOUT;COST" "SOURCES;DEPENDS;LIBRARIES;RANKS" ${ARGN})
+  cmake_parse_arguments(TEST "" "FOLDER;TIMEOUT;COST" "SOURCES;DEPENDS;LIBRARIES;RANKS" ${ARGN})
+  set(in_folder "")
+  if(TEST_FOLDER)
+    set(in_folder ${TEST_FOLDER}/)
+  endif()
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 1800)
   endif()
@@ -110,12 +114,14 @@ function(onebit_test name)
   if(NOT TEST_COST)
     set(TEST_COST 1)
   endif()
-  file(GLOB tests CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *_test.cc)
+  file(GLOB tests CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${in_folder}*_test.cc)
   if(ONEBIT_TESTS_FROM AND NOT name IN_LIST ONEBIT_COMPILED_TESTS)
     onebit_take_test(${name})
   else()
     onebit_compiled_test(${name} ${tests} ${TEST_SOURCES})
   endif()
+  set_target_properties(test_${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${TEST_FOLDER})
   target_link_libraries(test_${name} PRIVATE GTest::gtest ${TEST_LIBRARIES})
   foreach(dependency IN LISTS TEST_DEPENDS)
     target_link_libraries(test_${name} PRIVATE onebit_${dependency})
