@@ -174,17 +174,19 @@ std::string text_of(const Part& part) {
 }  // namespace
 
 std::string recipe_document(const std::string& task) {
-  std::vector<std::string> names, titles;
+  std::vector<std::string> names, titles, pages;
   std::vector<std::vector<Part>> of_tasks;
   for (const TaskKind& entry : tasks()) {
     if (!task.empty() && entry.name != task) continue;
     names.emplace_back(entry.name);
+    pages.push_back(fmt::format("[{}]({})", entry.name, entry.page));
     of_tasks.push_back(parts_of(entry));
     for (const Part& part : of_tasks.back()) {
       if (std::ranges::count(titles, part.title) == 0) titles.push_back(part.title);
     }
   }
   std::string of_all = kHead, of_some;
+  of_all += fmt::format("\nWhat the tasks do: {}.\n", fmt::join(pages, ", "));
   for (const std::string& title : titles) {
     std::vector<std::string> owners;
     std::vector<std::vector<Line>> lists;

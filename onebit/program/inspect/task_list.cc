@@ -25,32 +25,23 @@ engine::EngineConfig read_pretraining(Keys& recipe) {
   return pretrain::read_pretraining_recipe(recipe, std::nullopt).engine;
 }
 
-engine::EngineConfig read_squad(Keys& recipe) {
-  return squad::read_squad_recipe(recipe).engine;
-}
-
-engine::EngineConfig read_classify(Keys& recipe) {
-  return classify::read_classify_recipe(recipe).engine;
-}
-
-engine::EngineConfig read_tag(Keys& recipe) {
-  return tag::read_tag_recipe(recipe).engine;
-}
-
-engine::EngineConfig read_embed(Keys& recipe) {
-  return embed::read_embed_recipe(recipe).engine;
+// The same for readers of a recipe without further arguments.
+template <auto kRead>
+engine::EngineConfig read(Keys& recipe) {
+  return kRead(recipe).engine;
 }
 
 constexpr TaskKind kTasks[] = {
-    {pretrain::kPretrainingTask, read_pretraining, pretrain::inspect_pretraining_recipe,
-     pretrain::make_pretraining_task},
-    {squad::kSquadTask, read_squad, squad::inspect_squad_recipe, squad::make_squad_task,
-     squad::add_squad},
-    {classify::kClassifyTask, read_classify, classify::inspect_classify_recipe,
-     classify::make_classify_task, classify::add_classify},
-    {tag::kTagTask, read_tag, tag::inspect_tag_recipe, tag::make_tag_task, tag::add_tag},
-    {embed::kEmbedTask, read_embed, embed::inspect_embed_recipe, embed::make_embed_task,
-     embed::add_embed},
+    {pretrain::kPretrainingTask, "pretraining.md", read_pretraining,
+     pretrain::inspect_pretraining_recipe, pretrain::make_pretraining_task},
+    {squad::kSquadTask, "squad.md", read<squad::read_squad_recipe>, squad::inspect_squad_recipe,
+     squad::make_squad_task, squad::add_squad},
+    {classify::kClassifyTask, "classify.md", read<classify::read_classify_recipe>,
+     classify::inspect_classify_recipe, classify::make_classify_task, classify::add_classify},
+    {tag::kTagTask, "tag.md", read<tag::read_tag_recipe>, tag::inspect_tag_recipe,
+     tag::make_tag_task, tag::add_tag},
+    {embed::kEmbedTask, "embed.md", read<embed::read_embed_recipe>, embed::inspect_embed_recipe,
+     embed::make_embed_task, embed::add_embed},
 };
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace onebit::inspect {
 
 struct TaskKind {
   const char* name;  // one of training::kTaskNames
+  const char* page;  // in docs/
   // Lists the keys of a recipe, and returns the engine's part of it.
   engine::EngineConfig (*read)(Keys& recipe);
   training::RecipeFacts (*inspect)(const Recipe& recipe);
