@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "onebit/apps/embed/embed_command.h"
-#include "onebit/apps/embed/encoding_progress.h"
+#include "onebit/apps/embed/encoder.h"
 #include "onebit/apps/embed/vector_file.h"
 #include "onebit/training/commands/device_option.h"
 #include "onebit/training/commands/output_files.h"

@@ -1,19 +1,23 @@
 #include "onebit/apps/embed/encoder.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <numeric>
 #include <utility>
 
 #include "onebit/apps/embed/embed_config.h"
 #include "onebit/data/text/tokenizer.h"
 #include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/ground/base/log.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
 #include "onebit/training/finetune/fine_tuned_classifier.h"
 #include "onebit/training/finetune/inference.h"
 
 namespace onebit::embed {
-
 namespace {
 
 constexpr double kMinLength = 1e-12;
@@ -317,6 +321,30 @@ int64_t Encoder::for_each_vector(TextReader& reader,
         texts += static_cast<int64_t>(part.size());
       });
   return texts;
+}
+
+EncodingProgress::EncodingProgress() : is_terminal_(isatty(STDERR_FILENO) != 0) {}
+
+EncodingProgress::~EncodingProgress() {
+  if (is_open_) show("\r\033[K");
+}
+
+void EncodingProgress::add(int64_t texts) {
+  texts_ += texts;
+  if (since_shown_.seconds() < (is_terminal_ ? 1 : 30)) return;
+  since_shown_.restart();
+  if (is_terminal_) {
+    show(fmt::format("\r{}\033[K", text()));
+    std::fflush(stderr);
+    is_open_ = true;
+  } else {
+    log_info("{}", text());
+  }
+}
+
+std::string EncodingProgress::text() const {
+  return fmt::format("{} texts, {:.1f} per second", texts_,
+                     static_cast<double>(texts_) / std::max(since_start_.seconds(), 1e-9));
 }
 
 }  // namespace onebit::embed

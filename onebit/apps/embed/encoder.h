@@ -16,6 +16,7 @@
 #include "onebit/apps/embed/embedding_model.h"
 #include "onebit/apps/embed/example_reader.h"
 #include "onebit/exchange/comm/communicator.h"
+#include "onebit/ground/base/clock.h"
 #include "onebit/training/finetune/encoded_examples.h"
 #include "onebit/training/finetune/inference.h"
 #include "onebit/training/training/device_batch.h"
@@ -153,6 +154,26 @@ class Encoder {
   DenseLayers dense_;
   training::DeviceBatchBuffer buffer_;
   std::atomic<int64_t> cut_ = 0;
+};
+
+// The progress of encoding texts. Rewritten in place on a terminal, otherwise a line from time to
+// time.
+class EncodingProgress {
+ public:
+  EncodingProgress();
+  ~EncodingProgress();
+  EncodingProgress(const EncodingProgress&) = delete;
+  EncodingProgress& operator=(const EncodingProgress&) = delete;
+
+  void add(int64_t texts);
+  // "1200 texts, 310.5 per second"
+  std::string text() const;
+
+ private:
+  bool is_terminal_;
+  bool is_open_ = false;
+  int64_t texts_ = 0;
+  Stopwatch since_start_, since_shown_;
 };
 
 }  // namespace onebit::embed

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "onebit/apps/embed/embed_command.h"
-#include "onebit/apps/embed/encoding_progress.h"
+#include "onebit/apps/embed/encoder.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/machine.h"
 #include "onebit/program/search/search_command.h"

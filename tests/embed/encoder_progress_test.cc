@@ -1,4 +1,4 @@
-#include "onebit/apps/embed/encoding_progress.h"
+#include "onebit/apps/embed/encoder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
