@@ -1,4 +1,4 @@
-#include "onebit/data/batches/sample_source.h"
+#include "onebit/data/batches/example_source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
