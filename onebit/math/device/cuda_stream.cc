@@ -1,5 +1,7 @@
 #include "onebit/math/device/cuda_stream.h"
 
+#include <nvtx3/nvToolsExt.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -7,6 +9,7 @@
 #include "onebit/math/device/cuda_check.h"
 #include "onebit/math/device/libraries.h"
 #include "onebit/math/device/memory.h"
+#include "onebit/math/device/profile.h"
 
 namespace onebit {
 namespace {
@@ -128,6 +131,14 @@ void CudaStream::download(void* to, const void* from, int64_t size_bytes) {
 
 int cuda_version() {
   return CUDART_VERSION;
+}
+
+void push_profiler_range(const char* name) {
+  nvtxRangePushA(name);
+}
+
+void pop_profiler_range() {
+  nvtxRangePop();
 }
 
 }  // namespace onebit

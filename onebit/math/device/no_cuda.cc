@@ -1,4 +1,4 @@
-// Replaces memory_cuda.cc, cuda_stream.cc and cuda_profiler_range.cc in builds without CUDA.
+// Replaces memory_cuda.cc and cuda_stream.cc in builds without CUDA.
 
 #include "onebit/ground/base/error.h"
 #include "onebit/math/device/device_stream.h"
