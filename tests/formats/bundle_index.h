@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "onebit/ground/base/crc32c.h"
+#include "onebit/ground/base/checksum.h"
 
 namespace onebit::formats {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "onebit/ground/base/crc32c.h"
+#include "onebit/ground/base/checksum.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/metrics/tensorboard.h"
 #include "tests/base/message_of.h"

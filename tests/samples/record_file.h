@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/ground/base/crc32c.h"
+#include "onebit/ground/base/checksum.h"
 
 namespace onebit::samples {
 

@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "onebit/data/corpus/byte_stream.h"
-#include "onebit/data/corpus/crc32.h"
+#include "onebit/ground/base/checksum.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/training/finetune/example_reader.h"
 
@@ -196,7 +196,7 @@ Examples read_examples(const Path& path, const FileLayout& layout) {
 
 uint32_t checksum(const Examples& examples) {
   const uint32_t texts = finetune::checksum(examples.texts);
-  return corpus::crc32_of(examples.scores.data(), examples.scores.size() * sizeof(float), texts);
+  return crc32_of(examples.scores.data(), examples.scores.size() * sizeof(float), texts);
 }
 
 namespace {

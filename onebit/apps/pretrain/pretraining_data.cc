@@ -1,7 +1,7 @@
 #include "onebit/apps/pretrain/pretraining_data.h"
 
-#include "onebit/data/corpus/crc32.h"
 #include "onebit/data/samples/sample_store.h"
+#include "onebit/ground/base/checksum.h"
 #include "onebit/ground/base/json.h"
 
 namespace onebit::pretrain {
@@ -37,7 +37,7 @@ uint32_t checksum_of(const corpus::Store& store) {
   }
   uint32_t joined = 0;
   for (const corpus::StoreFile& file : store.content_files()) {
-    joined = corpus::crc32_joined(joined, file.crc32, file.size_bytes);
+    joined = crc32_joined(joined, file.crc32, file.size_bytes);
   }
   return joined;
 }

@@ -8,11 +8,11 @@
 #include "onebit/apps/squad/context_words.h"
 #include "onebit/apps/squad/python_text.h"
 #include "onebit/data/corpus/byte_stream.h"
-#include "onebit/data/corpus/crc32.h"
 #include "onebit/data/corpus/data_json.h"
 #include "onebit/data/corpus/left_out_records.h"
 #include "onebit/data/corpus/text_lines.h"
 #include "onebit/data/text/utf8.h"
+#include "onebit/ground/base/checksum.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 
@@ -348,17 +348,17 @@ uint32_t checksum(const Dataset& dataset) {
   // checksum.
   const auto add_text = [&](const std::string& text) {
     const uint64_t size = text.size();
-    crc = corpus::crc32_of(&size, sizeof(size), crc);
-    crc = corpus::crc32_of(text.data(), text.size(), crc);
+    crc = crc32_of(&size, sizeof(size), crc);
+    crc = crc32_of(text.data(), text.size(), crc);
   };
   for (const Paragraph& paragraph : dataset.paragraphs) add_text(paragraph.context);
   for (const Question& question : dataset.questions) {
     add_text(question.text);
     const uint64_t place[] = {question.paragraph, question.impossible ? 1U : 0U};
-    crc = corpus::crc32_of(place, sizeof(place), crc);
+    crc = crc32_of(place, sizeof(place), crc);
     for (const Answer& answer : question.answers) {
       add_text(answer.text);
-      crc = corpus::crc32_of(&answer.start, sizeof(answer.start), crc);
+      crc = crc32_of(&answer.start, sizeof(answer.start), crc);
     }
   }
   return crc;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "onebit/data/corpus/crc32.h"
+#include "onebit/ground/base/checksum.h"
 
 namespace onebit::tag {
 
@@ -28,12 +28,12 @@ uint32_t checksum(const Sentences& sentences) {
   // The size precedes the text, so that moving text from one word to the next changes the checksum.
   const auto add = [&](std::string_view text) {
     const uint64_t size = text.size();
-    crc = corpus::crc32_of(&size, sizeof(size), crc);
-    crc = corpus::crc32_of(text.data(), text.size(), crc);
+    crc = crc32_of(&size, sizeof(size), crc);
+    crc = crc32_of(text.data(), text.size(), crc);
   };
   for (const Sentence& sentence : sentences.all) {
     const uint64_t words = sentence.words.size();
-    crc = corpus::crc32_of(&words, sizeof(words), crc);
+    crc = crc32_of(&words, sizeof(words), crc);
     for (size_t i = 0; i < sentence.words.size(); ++i) {
       add(sentence.word(i));
       if (!sentence.tags.empty()) add(sentence.tags[i]);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "onebit/data/corpus/crc32.h"
+#include "onebit/ground/base/checksum.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/partial_file.h"

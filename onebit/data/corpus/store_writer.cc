@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "onebit/data/corpus/crc32.h"
 #include "onebit/data/corpus/token_store.h"
+#include "onebit/ground/base/checksum.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 

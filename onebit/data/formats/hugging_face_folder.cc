@@ -10,7 +10,7 @@
 #include "onebit/data/formats/safetensors.h"
 #include "onebit/data/formats/tensor_source.h"
 #include "onebit/data/text/vocabulary.h"
-#include "onebit/ground/base/crc32c.h"
+#include "onebit/ground/base/checksum.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "onebit/data/formats/safetensors_header.h"
-#include "onebit/ground/base/crc32c.h"
+#include "onebit/ground/base/checksum.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/printable.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "onebit/ground/base/byte_reader.h"
-#include "onebit/ground/base/crc32c.h"
+#include "onebit/ground/base/checksum.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/printable.h"
 

@@ -10,7 +10,7 @@
 
 #include "onebit/data/corpus/byte_stream.h"
 #include "onebit/ground/base/byte_reader.h"
-#include "onebit/ground/base/crc32c.h"
+#include "onebit/ground/base/checksum.h"
 #include "onebit/ground/base/error.h"
 
 namespace onebit::samples {

@@ -8,7 +8,7 @@
 #include "onebit/data/text/utf8.h"
 #include "onebit/data/tokenizer_files/component_json.h"
 #include "onebit/data/tokenizer_files/tokenizer_config.h"
-#include "onebit/ground/base/crc32c.h"
+#include "onebit/ground/base/checksum.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/printable.h"
 

@@ -4,7 +4,7 @@
 
 #include "onebit/data/formats/hugging_face_folder.h"
 #include "onebit/data/formats/safetensors.h"
-#include "onebit/ground/base/crc32c.h"
+#include "onebit/ground/base/checksum.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/folder.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <system_error>
 
-#include "onebit/ground/base/crc32c.h"
+#include "onebit/ground/base/checksum.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/machine.h"
 

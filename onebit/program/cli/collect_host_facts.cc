@@ -8,7 +8,7 @@
 #include "onebit/data/samples/sample_store.h"
 #include "onebit/exchange/checkpoint/checkpoint_folder.h"
 #include "onebit/exchange/transport/mpi_communicator.h"
-#include "onebit/ground/base/crc32c.h"
+#include "onebit/ground/base/checksum.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/folder.h"

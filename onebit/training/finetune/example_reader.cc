@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "onebit/data/corpus/crc32.h"
+#include "onebit/ground/base/checksum.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/number.h"
 #include "onebit/ground/base/wording.h"
@@ -183,8 +183,8 @@ uint32_t checksum(const Examples& examples) {
   // checksum.
   const auto add = [&](const std::string& text) {
     const uint64_t size = text.size();
-    crc = corpus::crc32_of(&size, sizeof(size), crc);
-    crc = corpus::crc32_of(text.data(), text.size(), crc);
+    crc = crc32_of(&size, sizeof(size), crc);
+    crc = crc32_of(text.data(), text.size(), crc);
   };
   for (const Example& example : examples.all) {
     add(example.text);

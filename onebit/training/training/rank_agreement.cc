@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "onebit/exchange/comm/collectives.h"
-#include "onebit/ground/base/crc32c.h"
+#include "onebit/ground/base/checksum.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/recipe/recipe.h"

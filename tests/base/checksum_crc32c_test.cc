@@ -1,4 +1,4 @@
-#include "onebit/ground/base/crc32c.h"
+#include "onebit/ground/base/checksum.h"
 
 #include <gtest/gtest.h>
 

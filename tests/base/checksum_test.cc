@@ -1,10 +1,10 @@
-#include "onebit/data/corpus/crc32.h"
+#include "onebit/ground/base/checksum.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace onebit::corpus {
+namespace onebit {
 namespace {
 
 TEST(Crc32, HasTheCheckValueOfItsDefinition) {
@@ -24,4 +24,4 @@ TEST(Crc32, ContinuesAndJoins) {
 }
 
 }  // namespace
-}  // namespace onebit::corpus
+}  // namespace onebit
