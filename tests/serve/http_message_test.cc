@@ -244,16 +244,16 @@ TEST(RequestReader, HalfARequestIsBegun) {
   EXPECT_EQ(reader.path(), "");
 }
 
-TEST(ReplyText, HasLengthAndHeaders) {
+TEST(ReplyHead, HasLengthAndHeaders) {
   const HttpReply reply{.status = 413, .body = "{}", .headers = {{"A", "b"}}};
-  EXPECT_EQ(reply_text(reply, false, true),
+  EXPECT_EQ(reply_head(reply, false),
             "HTTP/1.1 413 Content Too Large\r\nContent-Type: application/json\r\n"
-            "Content-Length: 2\r\nA: b\r\nConnection: keep-alive\r\n\r\n{}");
-  EXPECT_THAT(reply_text(reply, true, false),
+            "Content-Length: 2\r\nA: b\r\nConnection: keep-alive\r\n\r\n");
+  EXPECT_THAT(reply_head(reply, true),
               testing::EndsWith("Content-Length: 2\r\nA: b\r\nConnection: close\r\n\r\n"));
 }
 
-TEST(ReplyText, EveryStatusThatIsSentHasAPhrase) {
+TEST(ReplyHead, EveryStatusThatIsSentHasAPhrase) {
   for (const int status :
        {200, 400, 401, 404, 405, 408, 413, 414, 415, 417, 422, 424, 429, 431, 501, 503, 505}) {
     EXPECT_NE(reason_phrase(status), "Unknown") << status;

@@ -1,66 +1,15 @@
 #include "onebit/program/serve/http_server.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <thread>
 
 #include "tests/base/message_of.h"
-#include "tests/serve/http_client.h"
+#include "tests/serve/running_server.h"
 
 namespace onebit::serve {
 namespace {
 
 using std::chrono::milliseconds;
 using testing::HasSubstr;
-
-// Answers with the request's body, its path, or what the path asks for.
-HttpReply echo(const HttpRequest& request) {
-  if (request.path == "/large") return {.body = std::string(size_t{32} << 20, 'x')};
-  if (request.path == "/gone") {
-    while (!request.is_gone()) std::this_thread::sleep_for(milliseconds(5));
-  }
-  return {.body = request.path + " " + request.body};
-}
-
-class HttpServerTest : public testing::Test {
- protected:
-  HttpServerTest() {
-    options_.port = 0;
-    // Long enough for a busy machine where a test does not wait for it.
-    options_.silence = options_.whole_request = options_.idle = milliseconds(60'000);
-  }
-  ~HttpServerTest() override {
-    if (thread_.joinable()) stop();
-  }
-
-  void start(HttpServer::Answer answer = echo) {
-    server_.emplace(options_, std::move(answer),
-                    [](const std::string& path, const HttpError& error) {
-                      return HttpReply{.status = error.status(), .body = path + "|" + error.what()};
-                    });
-    port_ = std::stoi(server_->url().substr(server_->url().rfind(':') + 1));
-    thread_ = std::thread([this] {
-      server_->serve([this] { return is_asked_to_stop_.load(); }, [this] { is_stopping_ = true; });
-    });
-  }
-  void ask_to_stop() { is_asked_to_stop_ = true; }
-  void stop() {
-    ask_to_stop();
-    thread_.join();
-  }
-  HttpClient client(int receive_bytes = 0) const { return HttpClient(port_, receive_bytes); }
-  void expect_connections(int count) const {
-    while (server_->connections() != count) std::this_thread::sleep_for(milliseconds(5));
-  }
-
-  HttpServerOptions options_;
-  std::optional<HttpServer> server_;
-  int port_ = 0;
-  std::atomic<bool> is_asked_to_stop_ = false, is_stopping_ = false;
-  std::thread thread_;
-};
 
 TEST_F(HttpServerTest, AConnectionHasManyRequests) {
   start();
@@ -122,7 +71,7 @@ TEST_F(HttpServerTest, AClientThatWaitsIsAskedForItsBody) {
 }
 
 TEST_F(HttpServerTest, ARefusalEndsTheConnection) {
-  options_.max_body_bytes = 10;
+  options_.limits.max_body_bytes = 10;
   start();
   const std::pair<std::string, int> cases[] = {
       {post_text("/a", "01234567890"), 413},
@@ -144,13 +93,13 @@ TEST_F(HttpServerTest, ARefusalEndsTheConnection) {
 
 // The refusal arrives even if the client sends all of a body that is too large first.
 TEST_F(HttpServerTest, ARefusalOfALargeBodyArrives) {
-  options_.max_body_bytes = 10;
+  options_.limits.max_body_bytes = 10;
   start();
   EXPECT_EQ(client().ask(post_text("/a", std::string(4'000'000, 'x'))).status, 413);
 }
 
 TEST_F(HttpServerTest, HalfARequestAndSilenceIs408) {
-  options_.silence = milliseconds(100);
+  options_.limits.silence = milliseconds(100);
   start();
   for (const std::string& text :
        {std::string("GE"), get_text("/").substr(0, 20),
@@ -163,7 +112,7 @@ TEST_F(HttpServerTest, HalfARequestAndSilenceIs408) {
 }
 
 TEST_F(HttpServerTest, ARequestInDropsIs408) {
-  options_.whole_request = milliseconds(300);
+  options_.limits.whole_request = milliseconds(300);
   start();
   HttpClient one = client();
   std::atomic<bool> ends = false;
@@ -190,7 +139,7 @@ TEST_F(HttpServerTest, AnIdleConnectionIsClosedWithoutAWord) {
 }
 
 TEST_F(HttpServerTest, AClientThatDoesNotReadIsLeft) {
-  options_.silence = milliseconds(200);
+  options_.limits.silence = milliseconds(200);
   start();
   HttpClient one = client(4096);
   one.send(get_text("/large"));
@@ -213,17 +162,6 @@ TEST_F(HttpServerTest, AClientThatGoesIsNoticed) {
   closes.end_sending();
   is_killed.reset();
   expect_connections(0);
-}
-
-TEST_F(HttpServerTest, MoreConnectionsThanTheLimitWait) {
-  options_.max_connections = 2;
-  start();
-  HttpClient first = client(), second = client();
-  EXPECT_EQ(first.ask(get_text("/a")).status, 200);
-  EXPECT_EQ(second.ask(get_text("/a")).status, 200);
-  // Both are idle, so one of them gives way.
-  HttpClient third = client();
-  EXPECT_EQ(third.ask(get_text("/b")).body, "/b ");
 }
 
 TEST_F(HttpServerTest, StopAnswersWhatHasArrived) {

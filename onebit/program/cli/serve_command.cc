@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/log.h"
+#include "onebit/ground/base/machine.h"
 #include "onebit/program/cli/command_list.h"
 #include "onebit/program/serve/http_server.h"
 #include "onebit/program/serve/service.h"
@@ -76,6 +78,14 @@ std::vector<serve::ServedModel> load_models(const Arguments& given,
   return models;
 }
 
+// As many as a busy server needs, or as the system allows beside other open files.
+int most_connections(int requests) {
+  constexpr int64_t kUsual = 16'384, kOtherFiles = 256;
+  const int64_t wanted = std::max<int64_t>(kUsual, 2 * int64_t{requests});
+  return static_cast<int>(
+      std::clamp<int64_t>(raise_open_files(wanted + kOtherFiles) - kOtherFiles, 1, wanted));
+}
+
 int run(const Arguments& given) {
   const training::Interruption interruption;
   const serve::EndpointOptions options = endpoint_options(given);
@@ -93,8 +103,10 @@ int run(const Arguments& given) {
   serve::HttpServerOptions http;
   http.host = given.host;
   http.port = given.port;
-  http.max_body_bytes = static_cast<size_t>(given.max_body);
-  http.max_connections = static_cast<int>(given.max_waiting) + 64;
+  http.limits.max_body_bytes = static_cast<size_t>(given.max_body);
+  // More than may wait, so that others are refused instead, and /health answers.
+  http.max_requests = static_cast<int>(std::ssize(given.models) * given.max_waiting) + 64;
+  http.max_connections = most_connections(http.max_requests);
   http.grace = std::chrono::seconds(given.grace_seconds);
   serve::HttpServer server(
       http, [&](const serve::HttpRequest& request) { return service.answer(request); },

@@ -294,18 +294,15 @@ void RequestReader::read_chunk_size() {
   state_ = left_ == 0 ? State::kTrailers : State::kData;
 }
 
-std::string reply_text(const HttpReply& reply, bool closes, bool has_body) {
+std::string reply_head(const HttpReply& reply, bool closes) {
   std::string text;
-  text.reserve(reply.body.size() + 512);
   fmt::format_to(std::back_inserter(text),
                  "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", reply.status,
                  reason_phrase(reply.status), reply.content_type, reply.body.size());
   for (const auto& [name, value] : reply.headers) {
     fmt::format_to(std::back_inserter(text), "{}: {}\r\n", name, value);
   }
-  text += closes ? "Connection: close\r\n\r\n" : "Connection: keep-alive\r\n\r\n";
-  if (has_body) text += reply.body;
-  return text;
+  return text + (closes ? "Connection: close\r\n\r\n" : "Connection: keep-alive\r\n\r\n");
 }
 
 }  // namespace onebit::serve

@@ -104,8 +104,7 @@ class RequestReader {
 // "Not Found"
 std::string_view reason_phrase(int status);
 
-// The reply as it is sent. `closes`: the connection is closed behind it. `has_body`: false for the
-// answer to HEAD.
-std::string reply_text(const HttpReply& reply, bool closes, bool has_body);
+// What is sent before the reply's body. `closes`: the connection is closed behind it.
+std::string reply_head(const HttpReply& reply, bool closes);
 
 }  // namespace onebit::serve

@@ -1,13 +1,13 @@
-// Answers requests of HTTP over TCP: a thread per connection, limits on everything that a client
-// can send or wait for.
+// Answers requests of HTTP over TCP: a thread for each request, none for a connection that is idle,
+// and limits on everything that a client can send or wait for.
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "onebit/program/serve/http_connection.h"
 #include "onebit/program/serve/http_message.h"
 
 namespace onebit::serve {
@@ -15,11 +15,13 @@ namespace onebit::serve {
 struct HttpServerOptions {
   std::string host = "127.0.0.1";
   int port = 8080;  // 0: a free one
-  size_t max_body_bytes = 2'000'000;
-  int max_connections = 576;
-  std::chrono::milliseconds silence{5000};  // within a request, and of a client that does not read
-  std::chrono::milliseconds whole_request{60'000};  // from its first byte to its last
-  std::chrono::milliseconds idle{20'000};           // between two requests
+  // Requests that arrive or are answered at once. Others wait for one of them to end.
+  int max_requests = 576;
+  // Above it the connection that has been idle longest makes room for a new one, and clients are
+  // told to close their connections.
+  int max_connections = 1024;
+  ConnectionLimits limits = {};
+  std::chrono::milliseconds idle{20'000};  // between two requests
   // The time in which requests may end after stop.
   std::chrono::milliseconds grace{30'000};
 };

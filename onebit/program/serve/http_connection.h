@@ -1,0 +1,66 @@
+// One client of HTTP: its socket, and what it has sent of requests. Every wait has an end.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "onebit/ground/base/socket.h"
+#include "onebit/program/serve/http_message.h"
+
+namespace onebit::serve {
+
+struct ConnectionLimits {
+  size_t max_body_bytes = 2'000'000;
+  std::chrono::milliseconds silence{5000};  // within a request, and of a client that does not read
+  std::chrono::milliseconds whole_request{60'000};  // from its first byte to its last
+};
+
+// Used by one thread at a time.
+class HttpConnection {
+ public:
+  using Clock = std::chrono::steady_clock;
+  enum class Arrival { kBytes, kNothing, kClosed };
+
+  // `limits` must outlive it.
+  HttpConnection(Socket socket, const ConnectionLimits& limits);
+
+  int descriptor() const { return socket_.get(); }
+  // Since when it waits for a request: from the last reply, or from the beginning.
+  Clock::time_point idle_since() const { return idle_since_; }
+
+  // Whether there is a part of a request that has been received.
+  bool is_begun();
+  // Receives what has arrived, without waiting.
+  Arrival look();
+  // Waits for the rest of the request that has begun. Throws HttpError. Nothing: the client has
+  // gone.
+  std::optional<HttpRequest> read_request();
+  // Of the request. Empty: it is not known yet.
+  const std::string& path() const { return reader_.path(); }
+  // `closes`: the client is told that no reply follows. `has_body`: false for the answer to HEAD.
+  // False: the client has gone, or does not read.
+  bool send(const HttpReply& reply, bool closes, bool has_body);
+  bool is_gone() const;
+  // Reads what a refused client still sends: closing with unread bytes would destroy the reply on
+  // its way.
+  void drain();
+
+ private:
+  using Texts = std::array<std::string_view, 2>;
+
+  bool send(Texts texts);
+  bool is_writable(std::chrono::milliseconds limit) const;
+  Arrival receive(std::chrono::milliseconds limit);
+
+  Socket socket_;
+  const ConnectionLimits& limits_;
+  RequestReader reader_;
+  std::string buffer_;  // bytes behind the request
+  Clock::time_point idle_since_ = Clock::now();
+};
+
+}  // namespace onebit::serve
