@@ -84,7 +84,6 @@ COVERED_BY = {
     "tag/tag_config": "tag/tag_task_test",
     "tag/tagger": "tag/tag_task_test",
     "tag/tag_command": "cli/tag_command_test",
-    "serve/character_places": "serve/tagger_endpoints_test",
     "serve/endpoints": "serve/embedding_endpoints_test",
 }
 

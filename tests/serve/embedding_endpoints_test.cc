@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "onebit/apps/embed/encoder.h"
-#include "onebit/program/serve/number_text.h"
+#include "onebit/program/serve/reply_json.h"
 #include "tests/serve/served_models.h"
 
 namespace onebit::serve {

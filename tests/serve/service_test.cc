@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "tests/base/message_of.h"
+#include "tests/base/peak_memory.h"
 #include "tests/serve/served_models.h"
 
 namespace onebit::serve {
@@ -56,6 +57,23 @@ TEST_F(ServedEncoder, TokenizeJoinsTwoTextsAsTheModelReadsThem) {
   expect_refusal("/tokenize", R"({"inputs": [["a", "b", "c"]]})", 422, "Validation", "`inputs`");
   expect_refusal("/tokenize", R"({"inputs": [["a"], ["a"], ["a"], ["a"], ["a"]]})", 422,
                  "Validation", "--max-inputs");
+}
+
+// A JSON value of the tokens would take 150 times the text.
+TEST_F(ServedEncoder, TokensOfALongTextTakeLittleMoreThanTheirReply) {
+  std::string text;
+  while (text.size() < 2'000'000) text += "a king, \xC3\xA9 ";
+  const HttpRequest request = post("/tokenize", json_text({{"inputs", text}}));
+  service_->answer(post("/tokenize", R"({"inputs": "a"})"));
+  if (!clear_peak()) GTEST_SKIP() << "the kernel does not clear its record of the peak";
+  const int64_t before = peak_bytes();
+  const HttpReply reply = service_->answer(request);
+  EXPECT_LE(peak_bytes() - before, std::ssize(reply.body) + 16 * std::ssize(text));
+  EXPECT_EQ(reply.status, 200);
+  const Json tokens = json_of(reply)[0];
+  const Json& last = tokens[tokens.size() - 2];
+  EXPECT_EQ(last["text"], "\xC3\xA9");
+  EXPECT_EQ(last["stop"], std::ssize(text) / 11 * 10 - 1);
 }
 
 TEST_F(ServedEncoder, RefusesUnknownPathsMethodsAndTypes) {

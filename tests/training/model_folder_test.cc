@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "onebit/math/model/pretraining_model.h"
 #include "onebit/math/ops/int8_linear.h"
 #include "tests/base/message_of.h"
+#include "tests/base/peak_memory.h"
 #include "tests/base/temporary_folder.h"
 
 namespace onebit::training {
@@ -136,22 +136,6 @@ TEST_F(ModelFolderTest, AClassifierWithoutLabelsHasThoseOfItsTensor) {
                         std::filesystem::copy_options::overwrite_existing);
   rewrite("", 1, "classifier.weight", {int64_t{1} << 59, 0});
   EXPECT_TRUE(read_model_description(folder_.path()).classifier.labels.empty());
-}
-
-// "VmHWM" of the kernel: the most memory that this process had since clear_peak().
-int64_t peak_bytes() {
-  std::ifstream status("/proc/self/status");
-  const std::string name = "VmHWM:";
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(name)) return 1024 * std::stoll(line.substr(name.size()));
-  }
-  return 0;
-}
-
-bool clear_peak() {
-  std::ofstream command("/proc/self/clear_refs");
-  command << "5" << std::flush;
-  return command.good();
 }
 
 // Names of a BERT that a reader knows.

@@ -11,6 +11,7 @@
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/machine.h"
 #include "onebit/program/cli/command_list.h"
+#include "onebit/program/serve/heap.h"
 #include "onebit/program/serve/http_server.h"
 #include "onebit/program/serve/service.h"
 #include "onebit/program/serve/warm_up.h"
@@ -88,6 +89,7 @@ int most_connections(int requests) {
 
 int run(const Arguments& given) {
   const training::Interruption interruption;
+  serve::return_large_blocks();
   const serve::EndpointOptions options = endpoint_options(given);
   serve::ServiceOptions service_options{
       .version = ONEBIT_VERSION, .key = read_key(given.key_file), .endpoints = options};

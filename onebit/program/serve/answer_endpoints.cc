@@ -140,13 +140,12 @@ class AnswerEndpoints : public Endpoints {
   static std::string answer_text(const squad::DecodedAnswer& answer, const std::string& context,
                                  size_t top, bool may_be_unanswerable) {
     Json list = Json::array();
+    const CharacterPlaces characters(context);
     for (size_t i = 0; i < std::min(top, answer.best.size()); ++i) {
       const squad::AnswerCandidate& best = answer.best[i];
-      CharacterPlaces characters(context);
-      const int64_t start = characters.at(best.begin);
       list.push_back({{"answer", best.text},
                       {"score", best.probability},
-                      {"start", start},
+                      {"start", characters.at(best.begin)},
                       {"end", characters.at(best.end)},
                       {"start_byte", best.begin},
                       {"end_byte", best.end},

@@ -4,27 +4,26 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-
-#include "onebit/data/text/utf8.h"
+#include <vector>
 
 namespace onebit::serve {
 
-// Counts the characters before a byte of a text. A byte within a character counts as the next one.
+// Knows how many characters there are before some bytes of a text, and counts from there.
 class CharacterPlaces {
  public:
-  explicit CharacterPlaces(std::string_view text) : text_(text) {}
-  // Bytes are asked for in ascending order.
-  int64_t at(size_t byte) {
-    for (; byte_ < byte; ++characters_) {
-      byte_ += text::decode_utf8(text_.substr(byte_)).size_bytes;
-    }
-    return characters_;
-  }
+  // `text` must outlive it.
+  explicit CharacterPlaces(std::string_view text);
+  // The character to which a byte of the text belongs, or their number for the text's end.
+  int64_t at(size_t byte) const;
 
  private:
+  // The first character that begins in each block of bytes.
+  struct Mark {
+    uint32_t byte, character;
+  };
+
   std::string_view text_;
-  size_t byte_ = 0;
-  int64_t characters_ = 0;
+  std::vector<Mark> marks_;
 };
 
 }  // namespace onebit::serve

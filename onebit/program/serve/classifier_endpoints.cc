@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "onebit/apps/classify/classifier.h"
 #include "onebit/program/serve/endpoints.h"
@@ -21,6 +22,12 @@ classify::ClassifierOptions predictor_options(const EndpointOptions& options) {
           .batch_tokens = options.queue.batch_tokens,
           .compute = options.compute};
 }
+
+// A text, or two that the model reads as one sequence. Many may have the same first one.
+struct TextPair {
+  std::string_view first;
+  std::optional<std::string_view> second;
+};
 
 std::vector<size_t> by_score(const std::vector<double>& scores) {
   std::vector<size_t> order(scores.size());
@@ -81,14 +88,17 @@ class ClassifierEndpoints : public Endpoints {
   bool is_reranker() const { return predictor_.labels().size() == 1; }
 
   std::shared_ptr<SequenceWork> outputs_of(const HttpRequest& request, const RequestBody& body,
-                                           const std::vector<SequenceInput>& inputs,
+                                           const std::vector<TextPair>& inputs,
                                            CallFigures& figures) {
     const Truncation truncation = truncation_of(body, options_);
     const Stopwatch watch;
     std::vector<finetune::TokenSequence> sequences;
-    for (const SequenceInput& input : inputs) {
-      const std::vector<int32_t> first = tokenizers_.encode(input.first);
-      std::vector<int32_t> second;
+    std::vector<int32_t> first, second;
+    const char* encoded = nullptr;
+    for (const TextPair& input : inputs) {
+      if (std::exchange(encoded, input.first.data()) != input.first.data()) {
+        first = tokenizers_.encode(input.first);
+      }
       std::optional<std::span<const int32_t>> pair;
       if (input.second) {
         predictor_.expect_pairs();
@@ -113,7 +123,9 @@ class ClassifierEndpoints : public Endpoints {
 
   std::string predict(const HttpRequest& request, const RequestBody& body, CallFigures& figures) {
     bool is_list = false;
-    const auto inputs = body.sequences("inputs", options_.max_inputs, is_list);
+    const auto given = body.sequences("inputs", options_.max_inputs, is_list);
+    std::vector<TextPair> inputs;
+    for (const SequenceInput& one : given) inputs.push_back({one.first, one.second});
     const bool is_raw = body.boolean("raw_scores", false);
     const auto work = outputs_of(request, body, inputs, figures);
     Json replies = Json::array();
@@ -141,7 +153,7 @@ class ClassifierEndpoints : public Endpoints {
     const bool has_text = body.boolean(is_cohere ? "return_documents" : "return_text", false);
     const int64_t top = body.whole("top_n").value_or(static_cast<int64_t>(texts.size()));
     if (top < 1) throw ApiError(ErrorKind::kValidation, "`top_n` is below 1");
-    std::vector<SequenceInput> inputs;
+    std::vector<TextPair> inputs;
     for (const std::string& text : texts) inputs.push_back({query, text});
     const auto work = outputs_of(request, body, inputs, figures);
     std::vector<double> scores(work->results.begin(), work->results.end());

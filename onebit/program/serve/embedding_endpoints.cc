@@ -9,7 +9,7 @@
 #include "onebit/ground/base/printable.h"
 #include "onebit/ground/base/wording.h"
 #include "onebit/program/serve/endpoints.h"
-#include "onebit/program/serve/number_text.h"
+#include "onebit/program/serve/reply_json.h"
 
 namespace onebit::serve {
 namespace {
@@ -106,16 +106,23 @@ class EmbeddingEndpoints : public Endpoints {
     const auto work = run(request, body.inputs("inputs", options_.max_inputs), body,
                           Wanted::kTokenStates, figures);
     const auto hidden = static_cast<size_t>(encoder_.hidden());
+    size_t numbers = 0;
+    for (const std::vector<float>& states : work->states) numbers += states.size();
+    constexpr size_t kNumberBytes = 16;  // at most: "-1.2345678e-12,"
     std::string text = "[";
-    for (const std::vector<float>& states : work->states) {
-      text += text.size() > 1 ? ",[" : "[";
+    reserve_more(numbers * kNumberBytes, text);
+    for (std::vector<float>& states : work->states) {
+      text += '[';
       for (size_t first = 0; first < states.size(); first += hidden) {
-        if (first > 0) text += ',';
         append_json(std::span(states).subspan(first, hidden), text);
+        text += ',';
       }
-      text += ']';
+      end_list(text);
+      text += ',';
+      states = {};
     }
-    return text + "]";
+    end_list(text);
+    return text;
   }
 
   std::string openai(const HttpRequest& request, const RequestBody& body, CallFigures& figures) {

@@ -18,7 +18,10 @@ text::Tokenizer Tokenizers::take() {
   return tokenizer;
 }
 
-void Tokenizers::put_back(text::Tokenizer tokenizer) {
+void Tokenizers::put_back(text::Tokenizer tokenizer, size_t text_bytes) {
+  // Long words of a long text stay in it, with many times their size.
+  constexpr size_t kLongBytes = size_t{128} << 10;
+  if (text_bytes >= kLongBytes) return;
   const std::lock_guard lock(mutex_);
   free_.push_back(std::move(tokenizer));
 }
@@ -27,20 +30,23 @@ std::vector<int32_t> Tokenizers::encode(std::string_view text) {
   text::Tokenizer tokenizer = take();
   std::vector<int32_t> ids;
   tokenizer.encode(text, ids);
-  put_back(std::move(tokenizer));
+  put_back(std::move(tokenizer), text.size());
   return ids;
 }
 
 std::vector<text::Piece> Tokenizers::encode_with_offsets(std::string_view text) {
   text::Tokenizer tokenizer = take();
   std::vector<text::Piece> pieces;
+  // Of a long text. A list that grows has a copy from time to time.
+  pieces.reserve(text.size());
   tokenizer.encode_with_offsets(text, pieces);
-  put_back(std::move(tokenizer));
+  put_back(std::move(tokenizer), text.size());
   return pieces;
 }
 
 std::vector<int32_t> Tokenizers::checked(const std::vector<int64_t>& ids) const {
   std::vector<int32_t> result;
+  result.reserve(ids.size());
   for (const int64_t id : ids) {
     if (id < 0 || id >= vocabulary().size()) {
       throw ApiError(ErrorKind::kTokenizer,

@@ -42,7 +42,7 @@ class Tokenizers {
 
  private:
   text::Tokenizer take();
-  void put_back(text::Tokenizer tokenizer);
+  void put_back(text::Tokenizer tokenizer, size_t text_bytes);
 
   text::Tokenizer first_;
   std::mutex mutex_;

@@ -141,6 +141,7 @@ std::vector<TextInput> RequestBody::inputs(const std::string& key, int64_t most)
   const auto one = [&](const Json& item) {
     if (!item.is_array()) return TextInput{.text = text_of(key, item)};
     TextInput input{.text = "", .ids = std::vector<int64_t>()};
+    input.ids->reserve(item.size());
     for (const Json& id : item) {
       if (!is_whole(id)) refuse(key, "a text, a list of ids, or a list of these");
       input.ids->push_back(id.get<int64_t>());

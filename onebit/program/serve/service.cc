@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <iterator>
 #include <string_view>
 
-#include "onebit/data/text/utf8.h"
 #include "onebit/ground/base/printable.h"
 #include "onebit/ground/base/wording.h"
 #include "onebit/program/serve/access_key.h"
+#include "onebit/program/serve/character_places.h"
+#include "onebit/program/serve/heap.h"
 #include "onebit/program/serve/page.h"
+#include "onebit/program/serve/reply_json.h"
 
 namespace onebit::serve {
 namespace {
@@ -64,48 +67,43 @@ void check_content_type(const HttpRequest& request) {
   throw ApiError(ErrorKind::kMediaType, "the header `Content-Type: application/json` is missing");
 }
 
-void add_tokens(Tokenizers& tokenizers, const std::string& text, Json& list) {
-  // Several tokens may be parts of one character, so places are looked up.
-  std::vector<int64_t> characters(text.size() + 1);
-  int64_t character = 0;
-  for (size_t byte = 0; byte < text.size(); ++character) {
-    const size_t size = text::decode_utf8(std::string_view(text).substr(byte)).size_bytes;
-    std::fill_n(characters.begin() + static_cast<ptrdiff_t>(byte), size, character);
-    byte += size;
-  }
-  characters.back() = character;
-  for (const text::Piece& piece : tokenizers.encode_with_offsets(text)) {
-    list.push_back({{"id", piece.id},
-                    {"text", text.substr(piece.begin, piece.end - piece.begin)},
-                    {"special", false},
-                    {"start", characters[piece.begin]},
-                    {"stop", characters[piece.end]}});
+// Appends tokens as parts of a list, each with a comma behind it.
+void append_tokens(Tokenizers& tokenizers, const std::string& text, std::string& reply) {
+  // What a token has beside its text, with the largest numbers.
+  constexpr size_t kTokenBytes = 100;
+  const std::vector<text::Piece> pieces = tokenizers.encode_with_offsets(text);
+  const CharacterPlaces characters(text);
+  reserve_more(text.size() + pieces.size() * kTokenBytes, reply);
+  for (const text::Piece& piece : pieces) {
+    fmt::format_to(std::back_inserter(reply), R"({{"id":{},"text":)", piece.id);
+    append_json(std::string_view(text).substr(piece.begin, piece.end - piece.begin), reply);
+    fmt::format_to(std::back_inserter(reply), R"(,"special":false,"start":{},"stop":{}}},)",
+                   characters.at(piece.begin), characters.at(piece.end));
   }
 }
 
-// The tokens of a text, or of two that the model reads as one sequence, each with its places in
-// characters of its own text.
-Json tokens_json(Tokenizers& tokenizers, const SequenceInput& input, bool has_special) {
+// Appends the tokens of a text, or of two that the model reads as one sequence, each with its
+// places in characters of its own text.
+void append_tokens(Tokenizers& tokenizers, const SequenceInput& input, bool has_special,
+                   std::string& reply) {
   const text::Vocabulary& vocabulary = tokenizers.vocabulary();
-  Json list = Json::array();
-  const auto add_special = [&](int32_t id) {
+  const auto append_special = [&](int32_t id) {
     if (!has_special) return;
-    list.push_back({{"id", id},
-                    {"text", vocabulary.token(id)},
-                    {"special", true},
-                    {"start", nullptr},
-                    {"stop", nullptr}});
+    fmt::format_to(std::back_inserter(reply), R"({{"id":{},"text":)", id);
+    append_json(vocabulary.token(id), reply);
+    reply += R"(,"special":true,"start":null,"stop":null},)";
   };
-  add_special(vocabulary.cls_id());
-  add_tokens(tokenizers, input.first, list);
+  reply += '[';
+  append_special(vocabulary.cls_id());
+  append_tokens(tokenizers, input.first, reply);
   if (input.second) {
     for (int i = 0; i < vocabulary.pair_template().separators; ++i) {
-      add_special(vocabulary.sep_id());
+      append_special(vocabulary.sep_id());
     }
-    add_tokens(tokenizers, *input.second, list);
+    append_tokens(tokenizers, *input.second, reply);
   }
-  add_special(vocabulary.sep_id());
-  return list;
+  append_special(vocabulary.sep_id());
+  end_list(reply);
 }
 
 // A text, a list of texts, or a list of lists of one or two.
@@ -123,26 +121,30 @@ std::vector<SequenceInput> tokenized_inputs(const RequestBody& body, int64_t mos
 
 std::string tokenize(Tokenizers& tokenizers, const RequestBody& body, int64_t most) {
   const bool has_special = body.boolean("add_special_tokens", true);
-  Json all = Json::array();
+  std::string reply = "[";
   for (const SequenceInput& input : tokenized_inputs(body, most)) {
-    all.push_back(tokens_json(tokenizers, input, has_special));
+    append_tokens(tokenizers, input, has_special, reply);
+    reply += ',';
   }
-  return json_text(all);
+  end_list(reply);
+  return reply;
 }
 
 std::string decode(Tokenizers& tokenizers, const RequestBody& body, int64_t most) {
   const bool skips_special = body.boolean("skip_special_tokens", true);
-  Json all = Json::array();
+  std::string reply = "[";
   for (const TextInput& input : body.inputs("ids", most)) {
     if (!input.ids) throw ApiError(ErrorKind::kValidation, "`ids` is not a list of ids");
     const std::vector<int32_t> ids = tokenizers.checked(*input.ids);
     try {
-      all.push_back(tokenizers.vocabulary().decode(ids, skips_special));
+      append_json(tokenizers.vocabulary().decode(ids, skips_special), reply);
     } catch (const Error& error) {
       throw ApiError(ErrorKind::kTokenizer, error.what());
     }
+    reply += ',';
   }
-  return json_text(all);
+  end_list(reply);
+  return reply;
 }
 
 std::string in_milliseconds(double seconds) {
@@ -373,6 +375,7 @@ HttpReply Service::answer(const HttpRequest& request) {
   } catch (const std::exception& problem) {
     refuse_as(ApiError(ErrorKind::kBackend, failure_text(problem)));
   }
+  return_free_memory(request.body.size());
   if (request.method != "POST" || !is_among(kPostPaths, request.path)) return reply;
   record.path = request.path;
   record.inputs = call.figures.inputs;

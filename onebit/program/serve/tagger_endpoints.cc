@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -6,6 +9,7 @@
 #include "onebit/apps/tag/tagger.h"
 #include "onebit/program/serve/character_places.h"
 #include "onebit/program/serve/endpoints.h"
+#include "onebit/program/serve/reply_json.h"
 
 namespace onebit::serve {
 namespace {
@@ -72,14 +76,16 @@ class TaggerEndpoints : public Endpoints {
     }
     count(*work, static_cast<int64_t>(sentences.size()), watch, figures);
     lane_.run(work, request, figures);
-    Json list = Json::array();
+    std::string reply = is_list ? "[" : "";
     std::span<const float> rest = work->outputs;
     for (const tag::Sentence& sentence : sentences) {
       const size_t size = sentence.words.size() * work->labels;
-      list.push_back(tags_json(sentence, rest.first(size), by_word));
+      append_tags(sentence, rest.first(size), by_word, reply);
+      if (is_list) reply += ',';
       rest = rest.subspan(size);
     }
-    return json_text(is_list ? list : list.front());
+    if (is_list) end_list(reply);
+    return reply;
   }
 
  private:
@@ -113,23 +119,26 @@ class TaggerEndpoints : public Endpoints {
     }
   }
 
-  Json tags_json(const tag::Sentence& sentence, std::span<const float> outputs,
-                 bool by_word) const {
+  void append_tags(const tag::Sentence& sentence, std::span<const float> outputs, bool by_word,
+                   std::string& reply) const {
+    // What a span has beside its text, with the largest numbers and a usual label.
+    constexpr size_t kSpanBytes = 200;
     const tag::SpanKind kind = by_word ? tag::SpanKind::kWords : tag::SpanKind::kEntities;
-    Json list = Json::array();
-    CharacterPlaces characters(sentence.text);
-    for (const tag::TaggedSpan& span :
-         tag::spans_of(sentence, tag::word_tags(outputs, predictor_.labels()), kind)) {
-      const int64_t start = characters.at(span.begin);
-      list.push_back({{"start", start},
-                      {"end", characters.at(span.end)},
-                      {"start_byte", span.begin},
-                      {"end_byte", span.end},
-                      {"text", span.text},
-                      {"label", span.label},
-                      {"score", span.probability}});
+    const CharacterPlaces characters(sentence.text);
+    const std::vector<tag::TaggedSpan> spans =
+        tag::spans_of(sentence, tag::word_tags(outputs, predictor_.labels()), kind);
+    reserve_more(sentence.text.size() + spans.size() * kSpanBytes, reply);
+    reply += '[';
+    for (const tag::TaggedSpan& span : spans) {
+      fmt::format_to(std::back_inserter(reply),
+                     R"({{"start":{},"end":{},"start_byte":{},"end_byte":{},"text":)",
+                     characters.at(span.begin), characters.at(span.end), span.begin, span.end);
+      append_json(span.text, reply);
+      reply += R"(,"label":)";
+      append_json(span.label, reply);
+      reply += R"(,"score":)" + json_text(span.probability) + "},";
     }
-    return list;
+    end_list(reply);
   }
 
   EndpointOptions options_;

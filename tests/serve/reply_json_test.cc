@@ -1,4 +1,4 @@
-#include "onebit/program/serve/number_text.h"
+#include "onebit/program/serve/reply_json.h"
 
 #include <gtest/gtest.h>
 
@@ -35,6 +35,17 @@ TEST(AppendJson, RestoresEveryNumber) {
   const Json read = parse_json(json_of(numbers), "numbers");
   ASSERT_EQ(read.size(), numbers.size());
   for (size_t i = 0; i < numbers.size(); ++i) EXPECT_EQ(read[i].get<float>(), numbers[i]);
+}
+
+TEST(AppendJson, WritesTextsAsTheLibraryDoes) {
+  std::string all = "é\xF0\x9F\x98\x80";
+  for (int byte = 0; byte < 128; ++byte) all += static_cast<char>(byte);
+  for (const std::string& value : {std::string(), std::string("king"), std::string("a \"b\" \\c/"),
+                                   all, std::string("half a character \xC3")}) {
+    std::string text = "x";
+    append_json(std::string_view(value), text);
+    EXPECT_EQ(text, "x" + json_text(Json(value)));
+  }
 }
 
 // Python: base64.b64encode(struct.pack("<3f", 0.25, -1, 0.1))

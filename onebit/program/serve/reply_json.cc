@@ -1,10 +1,13 @@
-#include "onebit/program/serve/number_text.h"
+#include "onebit/program/serve/reply_json.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <iterator>
+
+#include "onebit/ground/base/json.h"
 
 namespace onebit::serve {
 
@@ -19,6 +22,29 @@ void append_json(std::span<const float> numbers, std::string& text) {
   }
   buffer.push_back(']');
   text.append(buffer.data(), buffer.size());
+}
+
+void append_json(std::string_view value, std::string& text) {
+  const bool is_plain = std::all_of(value.begin(), value.end(), [](char c) {
+    return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+  });
+  if (!is_plain) {
+    text += json_text(Json(value));
+    return;
+  }
+  text += '"';
+  text += value;
+  text += '"';
+}
+
+void end_list(std::string& text) {
+  if (text.back() == ',') text.pop_back();
+  text += ']';
+}
+
+void reserve_more(size_t bytes, std::string& text) {
+  if (text.capacity() - text.size() >= bytes) return;
+  text.reserve(std::max(text.size() + bytes, 2 * text.capacity()));
 }
 
 std::string base64_of(std::span<const float> numbers) {
