@@ -1,6 +1,7 @@
 #include "onebit/program/serve/service.h"
 
 #include <atomic>
+#include <fstream>
 #include <map>
 #include <thread>
 
@@ -74,6 +75,38 @@ TEST_F(ServedEncoder, TokensOfALongTextTakeLittleMoreThanTheirReply) {
   const Json& last = tokens[tokens.size() - 2];
   EXPECT_EQ(last["text"], "\xC3\xA9");
   EXPECT_EQ(last["stop"], std::ssize(text) / 11 * 10 - 1);
+}
+
+TEST_F(ServiceTest, TheFilesOfServedModelsMayBeOverwritten) {
+  write_small_encoder(at("embed"));
+  write_small_classifier(at("classes"), {"A", "B", "C"});
+  write_small_tagger(at("tags"));
+  write_small_reader(at("reads"));
+  write_small_filler(at("fills"));
+  const std::vector<std::string> names = {"embed", "classes", "tags", "reads", "fills"};
+  serve(names);
+  const std::pair<const char*, const char*> requests[] = {
+      {"/embed", R"({"inputs": "the king and a bird"})"},
+      {"/predict", R"({"inputs": "the king and a bird"})"},
+      {"/tag", R"({"inputs": "the king and a bird", "aggregation_strategy": "none"})"},
+      {"/answer", R"({"question": "who?", "context": "the king and a bird"})"},
+      {"/fill", R"({"inputs": "the [MASK] and a bird"})"}};
+  std::vector<Json> before;
+  for (const auto& [path, body] : requests) before.push_back(answer(path, body));
+  for (const std::string& name : names) {
+    const Path file = at(name) / "model.safetensors";
+    const std::string zeros(std::filesystem::file_size(file), '\0');
+    std::fstream(file, std::ios::in | std::ios::out | std::ios::binary) << zeros;
+  }
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(answer(requests[i].first, requests[i].second), before[i]) << requests[i].first;
+  }
+  // Reading a map of a file that has become shorter would end the process.
+  for (const std::string& name : names)
+    std::filesystem::resize_file(at(name) / "model.safetensors", 0);
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(answer(requests[i].first, requests[i].second), before[i]) << requests[i].first;
+  }
 }
 
 TEST_F(ServedEncoder, RefusesUnknownPathsMethodsAndTypes) {

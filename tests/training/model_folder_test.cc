@@ -211,7 +211,8 @@ TEST_F(ModelFolderTest, TablesOfPredictionsStayInTheFile) {
   const std::string name = "bert.embeddings.word_embeddings.weight";
   std::vector<float> words(static_cast<size_t>(config.vocab_size * config.hidden_size));
   file.read_f32(file.index_of(name), words);
-  const auto is_in_file = [&](bool has_decoder, DType compute) {
+  const auto is_in_file = [&](bool has_decoder, DType compute,
+                              FileUse file_use = FileUse::kWhileUsed) {
     ParameterTable table;
     std::optional<model::PreTrainingModel> decoder;
     std::optional<model::Bert> encoder;
@@ -222,7 +223,7 @@ TEST_F(ModelFolderTest, TablesOfPredictionsStayInTheFile) {
     }
     const auto weights =
         load_for_inference(context, table, compute, folder_.path(),
-                           {.may_lack = {}, .may_ignore = {"cls.", "bert.pooler."}});
+                           {.may_lack = {}, .may_ignore = {"cls.", "bert.pooler."}}, file_use);
     const View values = table.compute_value(table.entry(name).parameter);
     if (compute == DType::kF32) {
       EXPECT_TRUE(std::equal(words.begin(), words.end(), values.data<float>()));
@@ -232,6 +233,7 @@ TEST_F(ModelFolderTest, TablesOfPredictionsStayInTheFile) {
   EXPECT_TRUE(is_in_file(false, DType::kF32));
   EXPECT_FALSE(is_in_file(false, DType::kBF16));
   EXPECT_FALSE(is_in_file(true, DType::kF32));
+  EXPECT_FALSE(is_in_file(false, DType::kF32, FileUse::kToLoad));
 }
 
 // f32 on a GPU takes many times as long, and nobody who asks for nothing asks for that.

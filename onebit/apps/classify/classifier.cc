@@ -165,7 +165,7 @@ Classifier::Classifier(std::unique_ptr<finetune::InferenceContext> inference, co
       path_(path) {
   require_head_of(problem_, labels_.size(), path);
   weights_ = finetune::load_fine_tuned(context_, table_, options.compute, path,
-                                       {model::kPooler, model::kClassifierHead});
+                                       {model::kPooler, model::kClassifierHead}, options.file_use);
   model_.plan(context_, training::limits_of(bounds_), {}, false);
 }
 

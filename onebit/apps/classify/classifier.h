@@ -72,6 +72,7 @@ struct ClassifierOptions {
   std::optional<int64_t> batch_tokens = {};
   std::optional<DType> compute = DType::kF32;  // absent: the type of the device
   std::optional<int> threads = {};             // of a context of its own. Absent: all
+  training::FileUse file_use = training::FileUse::kWhileUsed;
 };
 
 // A fine-tuned model loaded from disk. Any number of threads may call it: calls that compute take

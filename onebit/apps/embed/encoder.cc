@@ -181,7 +181,8 @@ Encoder::Encoder(std::unique_ptr<finetune::InferenceContext> inference, const Pa
       buffer_(context_.device(), bounds_) {
   made_.dimensions = dimensions_of(made_, options.dimensions, whole_length_, path);
   normalizes_whole_ = !options.normalize && !options.dimensions;
-  weights_ = finetune::load_fine_tuned(context_, table_, options.compute, path, {});
+  weights_ =
+      finetune::load_fine_tuned(context_, table_, options.compute, path, {}, options.file_use);
   model_.plan(context_, training::limits_of(bounds_), {}, false);
 }
 

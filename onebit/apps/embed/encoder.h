@@ -82,6 +82,7 @@ struct EncoderOptions {
   std::function<void(int64_t texts)> encoded = {};  // called after each batch with its text count
   // Whether token_states_of_batch() is called: a pooling of first tokens computes no others.
   bool has_token_states = false;
+  training::FileUse file_use = training::FileUse::kWhileUsed;
 };
 
 // A model loaded from disk: any BERT, whether or not it was trained for this. Any number of threads

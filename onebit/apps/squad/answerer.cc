@@ -33,21 +33,23 @@ Dataset dataset_of(const Asked& asked) {
 }
 
 Answerer::Answerer(const Path& path, std::optional<DType> compute, std::optional<int> threads)
-    : Answerer(std::make_unique<finetune::InferenceContext>(threads), path, compute) {}
+    : Answerer(std::make_unique<finetune::InferenceContext>(threads), path, compute,
+               training::FileUse::kWhileUsed) {}
 
-Answerer::Answerer(Context& context, const Path& path, std::optional<DType> compute)
-    : Answerer(std::make_unique<finetune::InferenceContext>(context), path, compute) {}
+Answerer::Answerer(Context& context, const Path& path, std::optional<DType> compute,
+                   training::FileUse file_use)
+    : Answerer(std::make_unique<finetune::InferenceContext>(context), path, compute, file_use) {}
 
 Answerer::Answerer(std::unique_ptr<finetune::InferenceContext> inference, const Path& path,
-                   std::optional<DType> compute)
+                   std::optional<DType> compute, training::FileUse file_use)
     : inference_(std::move(inference)),
       context_(inference_->context()),
       description_(training::read_model_description(training::find_model_folder(path))),
       model_(description_.config, table_) {
   finetune::warn_of_pairs_without_segments(description_, path);
-  weights_ =
-      finetune::load_fine_tuned(context_, table_, compute, path,
-                                finetune::heads_of_tokens(description_.config, model::kAnswerHead));
+  weights_ = finetune::load_fine_tuned(
+      context_, table_, compute, path,
+      finetune::heads_of_tokens(description_.config, model::kAnswerHead), file_use);
 }
 
 FeatureOptions Answerer::window_options(const AnswererOptions& options) const {

@@ -51,7 +51,8 @@ class Answerer {
   explicit Answerer(const Path& path, std::optional<DType> compute = DType::kF32,
                     std::optional<int> threads = {});
   // Computes with `context`, which must outlive it.
-  Answerer(Context& context, const Path& path, std::optional<DType> compute = DType::kF32);
+  Answerer(Context& context, const Path& path, std::optional<DType> compute = DType::kF32,
+           training::FileUse file_use = training::FileUse::kWhileUsed);
 
   const training::ModelDescription& description() const { return description_; }
   // Builds features and computes their logits. Collective. `dataset` must outlive the result.
@@ -78,7 +79,7 @@ class Answerer {
 
  private:
   Answerer(std::unique_ptr<finetune::InferenceContext> inference, const Path& path,
-           std::optional<DType> compute);
+           std::optional<DType> compute, training::FileUse file_use);
 
   std::unique_ptr<finetune::InferenceContext> inference_;
   Context& context_;

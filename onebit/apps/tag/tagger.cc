@@ -106,7 +106,7 @@ Tagger::Tagger(std::unique_ptr<finetune::InferenceContext> inference, const Path
       buffer_(context_.device(), bounds_) {
   weights_ = finetune::load_fine_tuned(
       context_, table_, options.compute, path,
-      finetune::heads_of_tokens(description_.config, model::kClassifierHead));
+      finetune::heads_of_tokens(description_.config, model::kClassifierHead), options.file_use);
   model_.plan(context_, training::limits_of(bounds_), {}, false);
 }
 

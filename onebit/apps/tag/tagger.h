@@ -38,6 +38,7 @@ struct TaggerOptions {
   std::optional<int64_t> batch_tokens = {};
   std::optional<DType> compute = DType::kF32;  // absent: the type of the device
   std::optional<int> threads = {};             // of a context of its own. Absent: all
+  training::FileUse file_use = training::FileUse::kWhileUsed;
 };
 
 // The most probable tag of each word, and its probability.

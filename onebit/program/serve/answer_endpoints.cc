@@ -49,7 +49,7 @@ class AnswerEndpoints : public Endpoints {
  public:
   AnswerEndpoints(Context& context, const Path& folder, const EndpointOptions& options,
                   Metrics& metrics)
-      : predictor_(context, folder, options.compute),
+      : predictor_(context, folder, options.compute, kFileUse),
         windows_(
             predictor_.window_options(answerer_options(options, predictor_.description(), folder))),
         tokenizers_(predictor_.description()),

@@ -20,7 +20,8 @@ classify::ClassifierOptions predictor_options(const EndpointOptions& options) {
   return {.max_sequence_length = options.max_sequence_length,
           .batch = options.queue.batch_parts,
           .batch_tokens = options.queue.batch_tokens,
-          .compute = options.compute};
+          .compute = options.compute,
+          .file_use = kFileUse};
 }
 
 // A text, or two that the model reads as one sequence. Many may have the same first one.

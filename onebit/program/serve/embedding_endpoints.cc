@@ -46,6 +46,7 @@ embed::EncoderOptions encoder_options(const EndpointOptions& options) {
   result.batch = options.queue.batch_parts;
   result.batch_tokens = options.queue.batch_tokens;
   result.has_token_states = true;
+  result.file_use = kFileUse;
   return result;
 }
 

@@ -20,6 +20,9 @@
 
 namespace onebit::serve {
 
+// A server runs for long, and whoever installs another model should not have to know that.
+inline constexpr training::FileUse kFileUse = training::FileUse::kToLoad;
+
 struct EndpointOptions {
   std::optional<DType> compute = DType::kF32;  // absent: the type of the device
   std::optional<int64_t> max_sequence_length = {};

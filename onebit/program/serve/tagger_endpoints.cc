@@ -41,7 +41,8 @@ class TaggerEndpoints : public Endpoints {
                    {.max_sequence_length = options.max_sequence_length,
                     .batch = options.queue.batch_parts,
                     .batch_tokens = options.queue.batch_tokens,
-                    .compute = options.compute}),
+                    .compute = options.compute,
+                    .file_use = kFileUse}),
         tokenizers_(predictor_.model()),
         lane_(options.queue, context.threads(), metrics,
               [this](std::span<const Part> parts) { compute(parts); }) {}

@@ -33,9 +33,10 @@ std::string fill_from_model(ParameterTable& table, const InitialValues& first) {
 
 ConstantWeights load_fine_tuned(Context& context, ParameterTable& table,
                                 std::optional<DType> compute, const Path& model,
-                                const std::vector<std::string>& heads) {
+                                const std::vector<std::string>& heads, training::FileUse file_use) {
   return training::load_for_inference(context, table, compute, training::find_model_folder(model),
-                                      {.may_lack = {}, .may_ignore = heads_other_than(heads)});
+                                      {.may_lack = {}, .may_ignore = heads_other_than(heads)},
+                                      file_use);
 }
 
 }  // namespace onebit::finetune

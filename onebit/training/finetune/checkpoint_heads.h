@@ -36,6 +36,7 @@ std::string fill_from_model(ParameterTable& table, const InitialValues& first);
 // the result lives, and the context must outlive it. Error: a tensor is missing.
 [[nodiscard]] ConstantWeights load_fine_tuned(Context& context, ParameterTable& table,
                                               std::optional<DType> compute, const Path& model,
-                                              const std::vector<std::string>& heads);
+                                              const std::vector<std::string>& heads,
+                                              training::FileUse file_use);
 
 }  // namespace onebit::finetune

@@ -103,6 +103,16 @@ inline constexpr DType kInt8 = DType::kU8;
 // "f32", "bf16" or "int8".
 std::string_view compute_name(DType compute);
 
+// How long predictions read the file of a model's values.
+enum class FileUse {
+  // Lookup tables stay in the file if the model computes in f32 on a CPU: a process starts sooner,
+  // and several share the memory. Whoever overwrites the file changes what they compute, or ends
+  // them if it becomes shorter.
+  kWhileUsed,
+  // Everything is copied: the file may change afterwards.
+  kToLoad,
+};
+
 // Allocates `table` to compute in `compute`, or without it in the device's usual type, which is
 // logged unless it is f32, and loads the values of every entry, as load_values()
 // does, in the form in which predictions read them: memory that they do not read is given back, so
@@ -111,7 +121,8 @@ std::string_view compute_name(DType compute);
 [[nodiscard]] ConstantWeights load_for_inference(Context& context, ParameterTable& table,
                                                  std::optional<DType> compute,
                                                  const Path& model_folder,
-                                                 const formats::MatchRules& rules);
+                                                 const formats::MatchRules& rules,
+                                                 FileUse file_use = FileUse::kWhileUsed);
 
 // A copy of a table's values on the host, which can be written while training continues.
 class ValueSnapshot {

@@ -151,15 +151,17 @@ ConstView view_of(std::span<const float> values) {
 
 // Reads a model's values in the form in which predictions read them: of a matrix that is only
 // multiplied the packed copy, rounded to int8 or not, of a lookup table the compute copy, or in f32
-// the file itself, of others the values and their compute copy. Other memory of the table is not
-// touched, so that it costs nothing.
+// the file itself if it may be used, of others the values and their compute copy. Other memory of
+// the table is not touched, so that it costs nothing.
 class InferenceReader {
  public:
-  InferenceReader(Context& context, ParameterTable& table, const MatchedFile& file, bool is_rounded)
+  InferenceReader(Context& context, ParameterTable& table, const MatchedFile& file, bool is_rounded,
+                  FileUse file_use)
       : context_(context),
         table_(table),
         source_(file.source),
         is_rounded_(is_rounded),
+        file_use_(file_use),
         reader_(file) {
     for (const ParameterEntry& entry : table.entries()) {
       has_decoder_ |= entry.name.starts_with(model::kMaskedWordHead);
@@ -200,7 +202,8 @@ class InferenceReader {
   // Leaves a table in the file. The head for masked words multiplies by the one of words, with its
   // padding rows, which no file has. False: the table is not such.
   bool place(int parameter, std::span<const ParameterEntry> entries) {
-    if (is_cast() || !is_on_cpu() || has_decoder_ || entries.size() != 1) return false;
+    if (file_use_ == FileUse::kToLoad || is_cast() || !is_on_cpu() || has_decoder_) return false;
+    if (entries.size() != 1) return false;
     const std::optional<ConstView> values = reader_.in_file(entries[0]);
     if (!values) return false;
     reader_.read(entries[0], kPartElements, [](int64_t, std::span<const float>) {});  // its warning
@@ -263,6 +266,7 @@ class InferenceReader {
   ParameterTable& table_;
   std::shared_ptr<const formats::TensorSource> source_;
   bool is_rounded_, has_decoder_ = false;
+  FileUse file_use_;
   ValueReader reader_;
   Buffer staged_;
 };
@@ -293,7 +297,7 @@ std::string_view compute_name(DType compute) {
 
 ConstantWeights load_for_inference(Context& context, ParameterTable& table,
                                    std::optional<DType> compute, const Path& model_folder,
-                                   const formats::MatchRules& rules) {
+                                   const formats::MatchRules& rules, FileUse file_use) {
   const bool rounded = compute == kInt8;
   if (rounded) {
     const std::string why = ops::why_no_int8(context);
@@ -311,7 +315,7 @@ ConstantWeights load_for_inference(Context& context, ParameterTable& table,
   table.allocate(context.device(), type, TableUse::kInference);
   const View all = table.compute_values();
   ConstantWeights weights(context, all.raw(), all.size_bytes());
-  InferenceReader reader(context, table, file, rounded);
+  InferenceReader reader(context, table, file, rounded, file_use);
   std::span<const ParameterEntry> rest = table.entries();
   for (int parameter = 0; !rest.empty(); ++parameter) {
     const auto end = std::find_if(rest.begin(), rest.end(), [&](const ParameterEntry& entry) {
