@@ -52,6 +52,11 @@ TEST_F(MachineCostsFile, IsReadAsItWasWritten) {
   without.bf16.reset();
   write_machine_costs(path(), without);
   EXPECT_FALSE(read_machine_costs(path()).bf16);
+  EXPECT_TRUE(read_machine_costs(path()).bf16_gains_from_copies);
+  MachineCosts tiles = some_costs();
+  tiles.bf16_gains_from_copies = false;
+  write_machine_costs(path(), tiles);
+  EXPECT_FALSE(read_machine_costs(path()).bf16_gains_from_copies);
 }
 
 TEST_F(MachineCostsFile, WhatIsWrongInItIsNamed) {

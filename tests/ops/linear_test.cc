@@ -6,7 +6,7 @@
 #include "onebit/math/device/profile.h"
 #include "onebit/math/ops/elementwise.h"
 #include "onebit/math/ops/reduce.h"
-#include "tests/ops/backend_test.h"
+#include "tests/ops/linear_fixture.h"
 #include "tests/reference/activation.h"
 
 namespace onebit::ops {
@@ -33,15 +33,8 @@ double slope_by_tanh(double x) {
   return 0.5 + std::abs(x * std::tanh(argument) * by_x);
 }
 
-class LinearTest : public BackendTest {
+class LinearTest : public LinearFixture {
  protected:
-  bool on_cuda() const { return GetParam().device == DeviceType::kCuda; }
-  double error_of_sums(const Matrix& a, const Matrix& b) const {
-    return static_cast<double>(a.columns + 2) * 0x1p-24 *
-           reference::largest(product(absolute(a), absolute(b)));
-  }
-  // CUDA devices round the bias, of at most 2, to the type.
-  double error_of_bias() const { return on_cuda() ? 2 * epsilon() : 0; }
   // The error where tanh-GELU is part of the product.
   double error_of_tanh() const { return on_cuda() && dtype() != DType::kF32 ? 0x1p-11 : 0; }
 
@@ -57,13 +50,6 @@ class LinearTest : public BackendTest {
   }
 
   void check_other_contexts(Size size);
-
-  // A sum of n products of f32 numbers is off by at most n u sum |a b|. The result is then rounded
-  // to the type. 16-bit operands are exact in f32.
-  void expect_product(const Tensor& got, const Matrix& wanted, const Matrix& a, const Matrix& b,
-                      DType type, const std::string& what, double more = 0) {
-    expect_near(got, wanted, roundoff(type), error_of_sums(a, b) + more, what);
-  }
 };
 
 TEST_P(LinearTest, ForwardAndBackward) {

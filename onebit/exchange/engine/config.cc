@@ -131,11 +131,11 @@ void read_products(Keys& run, RunConfig& config) {
   run.boolean("tf32", config.tf32,
               "on CUDA devices, round the operands of f32 products to tf32, which tensor cores "
               "multiply: faster and less exact. It has no effect on CPUs, in bf16 and in fp16");
-  run.boolean(
-      "pack_weights", config.pack_weights,
-      About("on CPUs with bf16 instructions, keep copies of the matrices in the layout of their "
-            "products: faster by a few percent with gradient accumulation, for 4 bytes per element")
-          .without_influence());
+  run.boolean("pack_weights", config.pack_weights,
+              About("on CPUs with bf16 instructions other than AMX, keep copies of the matrices in "
+                    "the layout of their products: faster by a few percent with gradient "
+                    "accumulation, for 4 bytes per element")
+                  .without_influence());
 }
 
 void read_exchange(Keys& run, EngineConfig& engine) {
@@ -306,8 +306,8 @@ std::string EngineConfig::why_compressed_buckets_wait() const {
 
 // Packing once costs what it saves in one micro-batch. In f32 it gains nothing on a Zen 3, and the
 // copies are twice as large.
-bool EngineConfig::packs_weights(int64_t accumulation, bool multiplies_bf16) const {
-  return run.pack_weights && accumulation > 1 && compute == DType::kBF16 && multiplies_bf16;
+bool EngineConfig::packs_weights(int64_t accumulation, bool bf16_gains) const {
+  return run.pack_weights && accumulation > 1 && compute == DType::kBF16 && bf16_gains;
 }
 
 optim::RunFacts EngineConfig::run_facts(const optim::Schedule& schedule) const {

@@ -69,9 +69,9 @@ struct EngineConfig {
   // Why the buckets of the compressed phase are sent after the backward pass: the factor of their
   // gradients is known only then. Empty: they are sent during it.
   std::string why_compressed_buckets_wait() const;
-  // Whether steps of `accumulation` micro-batches use packed copies of the matrices, on a CPU that
-  // multiplies bf16 or not.
-  bool packs_weights(int64_t accumulation, bool multiplies_bf16) const;
+  // Whether steps of `accumulation` micro-batches use packed copies of the matrices, on a machine
+  // whose products of bf16 gain from them (ops::bf16_gains_from_copies) or not.
+  bool packs_weights(int64_t accumulation, bool bf16_gains) const;
   // What an optimizer needs to know about the run.
   optim::RunFacts run_facts(const optim::Schedule& schedule) const;
 };

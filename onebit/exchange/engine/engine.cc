@@ -35,8 +35,7 @@ Engine::Engine(Context& context, ParameterTable& table, const EngineConfig& conf
       scaler_(config.loss_scale) {
   ONEBIT_INVARIANT(config.optimizer != nullptr);
   if (!context.device().is_cpu()) context.cuda().allow_tf32(config.run.tf32);
-  const bool multiplies_bf16 = context.device().is_cpu() && ops::bf16_is_native(context);
-  if (config.packs_weights(batch_.accumulation, multiplies_bf16)) {
+  if (config.packs_weights(batch_.accumulation, ops::bf16_gains_from_copies(context))) {
     packed_ = PackedMatrices(context, table);
     packed_bytes_ = PackedMatrices::bytes(table, config.compute);
   }

@@ -147,7 +147,7 @@ constexpr OnednnInstructionSet kInstructionSets[] = {
     {cpu_isa::avx512_core, "avx512_core"},
     {cpu_isa::avx512_core_vnni, "avx512_core_vnni", false, true},
     {cpu_isa::avx512_core_bf16, "avx512_core_bf16", true, true},
-    {cpu_isa::avx512_core_amx, "avx512_core_amx", true, true},
+    {cpu_isa::avx512_core_amx, "avx512_core_amx", true, true, true},
 };
 
 const OnednnInstructionSet* find_set(std::span<const OnednnInstructionSet> sets, cpu_isa isa) {
@@ -235,6 +235,11 @@ const char* OnednnStream::instruction_set() {
 std::string onednn_version() {
   const dnnl::version_t* version = dnnl::version();
   return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
+}
+
+bool onednn_uses_tiles() {
+  const OnednnInstructionSet* here = instruction_set_here();
+  return here != nullptr && here->has_tiles;
 }
 
 std::string onednn_instruction_set() {

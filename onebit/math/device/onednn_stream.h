@@ -155,6 +155,7 @@ struct OnednnInstructionSet {
   // oneDNN multiplies bf16 on AVX-512 and later, but emulated: only some sets have the instruction.
   bool multiplies_bf16 = false;
   bool multiplies_int8 = false;  // u8 * s8 with sums of 32 bits, which VNNI and AMX have
+  bool has_tiles = false;        // AMX
 };
 
 // The instruction sets that this version names and oneDNN 2.6 does not.

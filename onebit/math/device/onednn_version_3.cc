@@ -8,7 +8,7 @@ using dnnl::cpu_isa;
 constexpr OnednnInstructionSet kNewer[] = {
     {cpu_isa::avx2_vnni_2, "avx2_vnni_2", false, true},
     {cpu_isa::avx512_core_fp16, "avx512_core_fp16", true, true},
-    {cpu_isa::avx512_core_amx_fp16, "avx512_core_amx_fp16", true, true},
+    {cpu_isa::avx512_core_amx_fp16, "avx512_core_amx_fp16", true, true, true},
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "onebit/math/ops/linear.h"
 
 #include "onebit/math/device/constant_weights.h"
+#include "onebit/math/kernels/amx_product.h"
 #include "onebit/math/kernels/argument_check.h"
 #include "onebit/math/kernels/device_switch.h"
 #include "onebit/math/kernels/matrix_product.h"
@@ -184,6 +185,10 @@ bool pack_constant_weight(Context& context, const PackConstantWeight& a) {
 
 bool bf16_is_native(Context& context) {
   return on_device::bf16_is_native(context);
+}
+
+bool bf16_gains_from_copies(Context& context) {
+  return context.device().is_cpu() && bf16_is_native(context) && !kernels::has_amx_products();
 }
 
 }  // namespace onebit::ops

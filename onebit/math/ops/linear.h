@@ -77,5 +77,8 @@ bool pack_constant_weight(Context&, const PackConstantWeight&);
 // linear widens bf16 operands into f32 scratch, multiplies in f32 and rounds the output: correct,
 // but no faster than f32. f16 is always widened on a CPU.
 bool bf16_is_native(Context&);
+// Whether products of bf16 are faster with copies of weights that stay the same (ConstantWeights).
+// On CPUs with AMX they are not: products of many rows pack their operands themselves.
+bool bf16_gains_from_copies(Context&);
 
 }  // namespace onebit::ops

@@ -69,7 +69,8 @@ class Planner {
 
  private:
   int64_t memory_bytes(const Choice& choice, int ranks, const engine::BatchSizes& batch) const {
-    const bool packs = config_.engine.packs_weights(batch.accumulation, machine_.bf16.has_value());
+    const bool packs = config_.engine.packs_weights(
+        batch.accumulation, machine_.bf16.has_value() && machine_.bf16_gains_from_copies);
     return model::total_bytes(model::memory_report(config_.model, config_.limits(batch.micro),
                                                    config_.memory, config_.engine.compute,
                                                    config_.data.heads())) +

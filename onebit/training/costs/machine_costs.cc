@@ -220,7 +220,10 @@ MachineCosts measure_machine_costs(Context& context) {
   if (machine.limit_bytes > 0) {
     costs.memory_bytes = std::min(costs.memory_bytes, machine.limit_bytes);
   }
-  if (ops::bf16_is_native(context)) costs.bf16 = measure_computing(context, DType::kBF16);
+  if (ops::bf16_is_native(context)) {
+    costs.bf16 = measure_computing(context, DType::kBF16);
+    costs.bf16_gains_from_copies = ops::bf16_gains_from_copies(context);
+  }
   return costs;
 }
 
@@ -235,6 +238,7 @@ Json to_json(const MachineCosts& costs) {
                {"f32", to_json(costs.f32)},
                {"exchanging", to_json(costs.exchanging)}};
   if (costs.bf16) json["bf16"] = to_json(*costs.bf16);
+  if (!costs.bf16_gains_from_copies) json["bf16_gains_from_copies"] = false;
   return json;
 }
 
@@ -257,6 +261,7 @@ MachineCosts read_machine_costs(const Path& path) {
                      .bf16 = std::nullopt,
                      .exchanging = read_exchanging(part(reader, "exchanging"))};
   if (reader.has("bf16")) costs.bf16 = read_computing(reader.object("bf16"));
+  costs.bf16_gains_from_copies = reader.boolean("bf16_gains_from_copies", true);
   reader.finish();
   return costs;
 }

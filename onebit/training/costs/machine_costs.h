@@ -54,6 +54,7 @@ struct MachineCosts {
   double copy_bytes_per_second = 0;  // read and written
   ComputingCosts f32;
   std::optional<ComputingCosts> bf16;  // where the processor multiplies bf16 itself
+  bool bf16_gains_from_copies = true;  // ops::bf16_gains_from_copies(), if it does
   ExchangingCosts exchanging;
 };
 
