@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "hwy/base.h"
+#include "onebit/math/kernels/amx_product.h"
 
 namespace onebit::kernels {
 
@@ -128,6 +129,7 @@ HWY_INLINE __m256i rounded(__m512 value) {
 }  // namespace
 
 void bf16_tile_product(const Bf16TileProduct& t) {
+  if (has_amx_products()) return amx_tile_product(t);
   int64_t column = 0;
   for (; column + 3 * kLanes < t.n; column += 4 * kLanes) column_strip<4>(t, column);
   switch ((t.n - column + kLanes - 1) / kLanes) {
