@@ -77,6 +77,14 @@ TEST(PartialFile, KeepsWhatCannotBeRenamedAndNamesIt) {
 }
 
 // As `docker -v file:/file` does. Only root can mount.
+// The user gave the final name.
+TEST(PartialFile, ErrorsNameTheFileThatWasAskedFor) {
+  const TemporaryFolder folder;
+  const Path path = folder / "nowhere" / "f";
+  EXPECT_EQ(message_of([&] { PartialFile file(path); }),
+            path.string() + ": cannot create: No such file or directory");
+}
+
 TEST(PartialFile, RewritesAFileThatIsMounted) {
   const TemporaryFolder folder;
   write_file_atomically(folder / "source", "old and longer");

@@ -341,7 +341,7 @@ TEST(Convert, AFailedWriteLeavesNothing) {
       message_of([&] { convert(options_for(kGolden / "bert", folder / "out")); });
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   std::signal(SIGXFSZ, handler);
-  EXPECT_THAT(error, HasSubstr("model.safetensors.partial: cannot write"));
+  EXPECT_THAT(error, HasSubstr("model.safetensors: cannot write"));
   EXPECT_EQ(folder.entries(), 0);
 }
 

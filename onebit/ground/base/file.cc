@@ -37,12 +37,19 @@ Path name_beside(Path path) {
   return path.replace_extension(ending) += extension;
 }
 
-void write_all(int descriptor, const char* data, size_t size, const Path& path) {
+// The file that the user knows: a temporary one appears under this name at the end.
+std::string shown(const Path& given, FileWriter::Kind kind) {
+  const std::string path = given.string();
+  const bool is_partial = kind == FileWriter::Kind::kTemporary && path.ends_with(kPartialSuffix);
+  return is_partial ? path.substr(0, path.size() - kPartialSuffix.size()) : path;
+}
+
+void write_all(int descriptor, const char* data, size_t size, const std::string& place) {
   while (size > 0) {
     const ssize_t written = ::write(descriptor, data, size);
     const CallResult result = written;
     if (result.failed() && result.error() == EINTR) continue;
-    require_call(result, "{}: cannot write", path.string());
+    require_call(result, "{}: cannot write", place);
     data += written;
     size -= static_cast<size_t>(written);
   }
@@ -139,7 +146,7 @@ void FileWriter::create() {
     const CallResult result = descriptor_;
     if (!result.failed()) return;
     const bool is_taken = kind_ == Kind::kTemporary && result.error() == EEXIST && tried < kNames;
-    if (!is_taken) require_call(result, "{}: cannot create", path_.string());
+    if (!is_taken) require_call(result, "{}: cannot create", shown(given_, kind_));
     path_ = name_beside(given_);
   }
 }
@@ -157,7 +164,7 @@ void FileWriter::close(bool keep) {
                        ours.st_dev == named.st_dev;
   const CallResult closed = ::close(std::exchange(descriptor_, -1));
   if (is_ours && (!keep || closed.failed())) ::unlink(path_.c_str());
-  if (keep) require_call(closed, "{}: cannot close", path_.string());
+  if (keep) require_call(closed, "{}: cannot close", shown(given_, kind_));
 }
 
 void FileWriter::take_permissions_of(const Path& path) {
@@ -172,7 +179,7 @@ void FileWriter::take_permissions_of(const Path& path) {
 void FileWriter::write(const void* data, size_t size_bytes) {
   if (buffer_.size() + size_bytes > kWriteBufferBytes) flush_buffer();
   if (size_bytes >= kWriteBufferBytes) {
-    write_all(descriptor_, static_cast<const char*>(data), size_bytes, path_);
+    write_all(descriptor_, static_cast<const char*>(data), size_bytes, shown(given_, kind_));
   } else {
     buffer_.append(static_cast<const char*>(data), size_bytes);
   }
@@ -183,14 +190,14 @@ void FileWriter::write_at(uint64_t offset, const void* data, size_t size_bytes) 
   ONEBIT_INVARIANT(offset + size_bytes <= size_bytes_);
   require(kind_ != Kind::kExisting,
           "{}: this format needs an ordinary file, because its header is completed at the end",
-          path_.string());
+          shown(given_, kind_));
   flush_buffer();
   const auto* bytes = static_cast<const char*>(data);
   while (size_bytes > 0) {
     const ssize_t written = ::pwrite(descriptor_, bytes, size_bytes, static_cast<off_t>(offset));
     const CallResult result = written;
     if (result.failed() && result.error() == EINTR) continue;
-    require_call(result, "{}: cannot write", path_.string());
+    require_call(result, "{}: cannot write", shown(given_, kind_));
     bytes += written;
     offset += static_cast<uint64_t>(written);
     size_bytes -= static_cast<size_t>(written);
@@ -198,7 +205,7 @@ void FileWriter::write_at(uint64_t offset, const void* data, size_t size_bytes) 
 }
 
 void FileWriter::flush_buffer() {
-  write_all(descriptor_, buffer_.data(), buffer_.size(), path_);
+  write_all(descriptor_, buffer_.data(), buffer_.size(), shown(given_, kind_));
   buffer_.clear();
 }
 
@@ -210,7 +217,7 @@ void FileWriter::give_name() {
     has_name_ = !linked.failed();
     if (has_name_) return;
     const bool is_taken = linked.error() == EEXIST && tried < kNames;
-    if (!is_taken) require_call(linked, "{}: cannot create", path_.string());
+    if (!is_taken) require_call(linked, "{}: cannot create", shown(given_, kind_));
     path_ = name_beside(given_);
   }
 }
@@ -219,7 +226,7 @@ void FileWriter::finish() {
   flush_buffer();
   // Pipes and terminals cannot be synced.
   if (kind_ != Kind::kExisting) {
-    require_call(::fsync(descriptor_), "{}: cannot write to the disk", path_.string());
+    require_call(::fsync(descriptor_), "{}: cannot write to the disk", shown(given_, kind_));
   }
   give_name();
   close(true);
