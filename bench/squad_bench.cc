@@ -80,7 +80,7 @@ class Bench {
                            .accumulation = settings.batch / settings.micro}),
         model_(config_of(settings, features), table_),
         communicator_(comm::make_single_rank()),
-        buffer_(context.device(), stream_.bounds()) {
+        buffer_(context.device(), stream_.bounds(), std::nullopt) {
     const engine::EngineConfig config = engine_config(settings);
     table_.allocate(context.device(), config.compute);
     table_.initialize(1);

@@ -65,6 +65,52 @@ TEST_P(FamilyOfWords, HasTheLogitsAndGradientsOfTransformers) {
   golden.compare(table, outputs, loss);
 }
 
+View positions_of(const ParameterTable& table) {
+  const auto& entries = table.entries();
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].name.ends_with("position_embeddings.weight")) {
+      return table.value(static_cast<int>(i));
+    }
+  }
+  return {};
+}
+
+// A batch may count positions from -1, for tokens that have none: they get the row of the table
+// before the first token's.
+TEST(FamiliesWithPositionsAfterPad, HaveARowForTokensWithoutAPosition) {
+  for (const char* family : {"roberta", "xlm_roberta", "camembert", "mpnet"}) {
+    const EncoderConfig config = golden_config(family);
+    ASSERT_EQ(config.choices.first_position, 2) << family;
+    Context context = Context::cpu(1);
+    ParameterTable table;
+    Bert bert(config, table);
+    table.allocate(Device{}, DType::kF32);
+    fill_by_name(table, DType::kF32);
+    TinyBatch batch = random_batch(config, {5, 3}, 7);
+    MemoryPlan memory{Device{}};
+    bert.reserve(memory, {.limits = batch.limits(), .memory = {}, .training = false});
+    const auto states = [&](int64_t lowest) {
+      DeviceBatch view = batch.view();
+      view.lowest_position = lowest;
+      return every(to_cpu_f32(bert.forward(context, view, {}, nullptr)), 1);
+    };
+    const std::vector<float> from_zero = states(0);
+    for (int32_t& position : batch.positions) ++position;
+    EXPECT_EQ(states(-1), from_zero) << family;
+    batch.positions[1] = 0;
+    const std::vector<float> without = states(-1);
+    EXPECT_NE(without, from_zero) << family;
+    // With the values of that row in the token's former one, its sequence is the same again.
+    const View rows = positions_of(table);
+    copy(rows.rows(3, 4), rows.rows(1, 2));
+    batch.positions[1] = 2;
+    std::vector<float> with_its_values = states(-1), first = without;
+    with_its_values.resize(static_cast<size_t>(5 * config.hidden_size));
+    first.resize(with_its_values.size());
+    EXPECT_EQ(with_its_values, first) << family;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Model, FamilyOfEncoders, ::testing::ValuesIn(families_with("encoder")),
                          [](const auto& tested) { return tested.param; });
 INSTANTIATE_TEST_SUITE_P(Model, FamilyOfWords, ::testing::ValuesIn(families_with("words")),

@@ -51,7 +51,8 @@ void expect_rows(const model::DeviceBatch& placed, const batches::Batch& batch) 
 // On a CPU too, whose views show the batch's own memory: a task is tested there.
 TEST(DeviceBatchBounds, AreCheckedOnTheCpu) {
   Context there = Context::cpu(1);
-  DeviceBatchBuffer buffer(there.device(), {.sequences = 2, .rows = 64, .labelled_rows = 64});
+  DeviceBatchBuffer buffer(there.device(), {.sequences = 2, .rows = 64, .labelled_rows = 64},
+                           std::nullopt);
   RandomSequence random(1, 3, 0);
   batches::Batch batch;
   fill_rows(batch, random, 2, 64);
@@ -91,7 +92,7 @@ batches::Batch batch_of(int64_t sequences) {
 TEST(DeviceBatchRounding, AddsASequenceWhereThereIsRoom) {
   Context there = Context::cpu(1);
   const auto rows_with = [&](const batches::BatchBounds& bounds, int64_t sequences) {
-    DeviceBatchBuffer buffer(there.device(), bounds);
+    DeviceBatchBuffer buffer(there.device(), bounds, std::nullopt);
     batches::Batch batch = batch_of(sequences);
     const batches::Batch before = batch;
     const model::DeviceBatch placed = buffer.upload_rounded(there, batch);
@@ -113,9 +114,36 @@ TEST(DeviceBatchRounding, AddsASequenceWhereThereIsRoom) {
   EXPECT_EQ(rows_with({.sequences = 9, .rows = 64, .longest = 8}, 4), 20) << "a class by itself";
 }
 
+// As create_position_ids_from_input_ids() of transformers: a token that has no position gets the
+// one before the first, and the next one goes on from the one before it.
+TEST(DeviceBatchPositions, LeaveATokenOut) {
+  constexpr int32_t kPad = 1;
+  Context there = Context::cpu(1);
+  DeviceBatchBuffer buffer(there.device(), kBounds, kPad);
+  batches::Batch batch;
+  batch.clear();
+  const auto add = [&](const std::vector<int32_t>& tokens) {
+    const int64_t first = batch.rows();
+    batch.tokens.insert(batch.tokens.end(), tokens.begin(), tokens.end());
+    batch.segments.resize(batch.tokens.size(), 0);
+    batch.end_sequence(first, 0);
+  };
+  add({0, 5, 6, 2});
+  model::DeviceBatch placed = buffer.upload(there, batch);
+  EXPECT_EQ(placed.lowest_position, 0);
+  EXPECT_EQ(on_host<int32_t>(placed.positions), (std::vector<int32_t>{0, 1, 2, 3}));
+  add({0, kPad, 5, kPad, kPad, 6, 2});
+  placed = buffer.upload(there, batch);
+  EXPECT_EQ(placed.lowest_position, -1);
+  EXPECT_EQ(on_host<int32_t>(placed.positions),
+            (std::vector<int32_t>{1, 2, 3, 4, 1, 0, 2, 0, 0, 3, 4}));
+  DeviceBatchBuffer counts_all(there.device(), kBounds, std::nullopt);
+  EXPECT_EQ(counts_all.upload(there, batch).lowest_position, 0);
+}
+
 TEST_P(DeviceBatchTest, HasTheRowsAndTheirLabels) {
   Context there = context();
-  DeviceBatchBuffer buffer(there.device(), kBounds);
+  DeviceBatchBuffer buffer(there.device(), kBounds, std::nullopt);
   RandomSequence random(1, 2, 0);
   for (const size_t sequences : {5, 1, 3, 5, 2}) {  // the first is as large as can be
     batches::Batch batch;
@@ -134,7 +162,7 @@ TEST_P(DeviceBatchTest, HasTheRowsAndTheirLabels) {
 
 TEST_P(DeviceBatchTest, HasTheLabelsOfSequences) {
   Context there = context();
-  DeviceBatchBuffer buffer(there.device(), kBounds);
+  DeviceBatchBuffer buffer(there.device(), kBounds, std::nullopt);
   RandomSequence random(5, 6, 0);
   for (const size_t sequences : {5, 1, 3}) {
     batches::Batch batch;
@@ -155,7 +183,7 @@ TEST_P(DeviceBatchTest, HasTheLabelsOfSequences) {
 TEST_P(DeviceBatchTest, LeavesTheBatchesBeforeAlone) {
   constexpr int64_t kBusyBytes = int64_t{32} << 20;
   Context there = context();
-  DeviceBatchBuffer buffer(there.device(), kBounds);
+  DeviceBatchBuffer buffer(there.device(), kBounds, std::nullopt);
   const Buffer busy(there.device(), kBusyBytes);
   Staging busy_on_host(there.device(), kBusyBytes);
   RandomSequence random(5, 6, 0);

@@ -161,7 +161,7 @@ Classifier::Classifier(std::unique_ptr<finetune::InferenceContext> inference, co
       labels_(finetune::labels_of(description_.classifier)),
       problem_(problem_of(description_, path)),
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
-      buffer_(context_.device(), bounds_),
+      buffer_(context_.device(), bounds_, description_.uncounted_token()),
       path_(path) {
   require_head_of(problem_, labels_.size(), path);
   weights_ = finetune::load_fine_tuned(context_, table_, options.compute, path,

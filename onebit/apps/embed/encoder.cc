@@ -178,7 +178,7 @@ Encoder::Encoder(std::unique_ptr<finetune::InferenceContext> inference, const Pa
               .has_token_states = options.has_token_states},
              table_),
       dense_(context_, made_.dense),
-      buffer_(context_.device(), bounds_) {
+      buffer_(context_.device(), bounds_, description_.uncounted_token()) {
   made_.dimensions = dimensions_of(made_, options.dimensions, whole_length_, path);
   normalizes_whole_ = !options.normalize && !options.dimensions;
   weights_ =

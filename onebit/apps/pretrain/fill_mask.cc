@@ -102,7 +102,7 @@ std::vector<FilledMask> MaskFiller::filled(std::string_view text, int64_t candid
                                     .longest = batch.rows(),
                                     .labelled_rows = batch.labelled()};
   model_.plan(context_, training::limits_of(bounds), {}, false);
-  training::DeviceBatchBuffer buffer(context_.device(), bounds);
+  training::DeviceBatchBuffer buffer(context_.device(), bounds, description_.uncounted_token());
   const Tensor logits = model_.predict_masked(context_, buffer.upload(context_, batch));
   std::vector<FilledMask> masks;
   for (int64_t mask = 0; mask < batch.labelled(); ++mask) {

@@ -203,7 +203,8 @@ HeldOutResult evaluate_model(Context& context, const PretrainingEvaluationOption
                                      .casing = description.casing},
                                     options);
   warn_of_held_out(*store, *stream, options.pairs);
-  training::DeviceBatchBuffer buffer(context.device(), stream->bounds());
+  training::DeviceBatchBuffer buffer(context.device(), stream->bounds(),
+                                     description.uncounted_token());
   model.plan(context, training::limits_of(stream->bounds()), {}, false);
   return evaluate_held_out(context, model, *stream, buffer, communicator);
 }

@@ -67,7 +67,7 @@ FeatureOptions Answerer::window_options(const AnswererOptions& options) const {
 void Answerer::reserve(batches::BatchBounds bounds) {
   ++bounds.sequences;  // upload_rounded() adds one
   model_.plan(context_, training::limits_of(bounds), {}, false);
-  buffer_.emplace(context_.device(), bounds);
+  buffer_.emplace(context_.device(), bounds, description_.uncounted_token());
 }
 
 std::vector<float> Answerer::logits_of_batch(std::span<const WindowOf> windows) {
@@ -92,7 +92,7 @@ Answerer::Computed Answerer::compute(const Dataset& dataset, const AnswererOptio
   ++bounds.sequences;  // upload_rounded() adds one
   SpanLogits logits = inference_->take_turn([&] {
     model_.plan(context_, training::limits_of(bounds), {}, false);
-    training::DeviceBatchBuffer buffer(context_.device(), bounds);
+    training::DeviceBatchBuffer buffer(context_.device(), bounds, description_.uncounted_token());
     return predict_logits(context_, model_, *features, options.batch, buffer, communicator);
   });
   return {std::move(features), std::move(logits)};

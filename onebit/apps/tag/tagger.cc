@@ -103,7 +103,7 @@ Tagger::Tagger(std::unique_ptr<finetune::InferenceContext> inference, const Path
       labels_(finetune::labels_of(description_.classifier)),
       added_tokens_(text::AddedTokenFinder::of(*description_.vocabulary, description_.casing)),
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
-      buffer_(context_.device(), bounds_) {
+      buffer_(context_.device(), bounds_, description_.uncounted_token()) {
   weights_ = finetune::load_fine_tuned(
       context_, table_, options.compute, path,
       finetune::heads_of_tokens(description_.config, model::kClassifierHead), options.file_use);

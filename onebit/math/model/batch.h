@@ -10,6 +10,9 @@ namespace onebit::model {
 // One micro-batch, all views on the model's device.
 struct DeviceBatch {
   ConstView tokens, segments, positions;  // i32 [rows]
+  // The position that is 0 in `positions`. -1 in a batch with a token that has no position, which
+  // gets the row before the first token's in the table of positions.
+  int64_t lowest_position = 0;
   ConstView row_keys;              // u64 [rows], see kernels/dropout.h. Unused without dropout
   SequenceStarts sequence_starts;  // i32 [sequences + 1]
 

@@ -72,8 +72,9 @@ kernels::Dropout Embeddings::dropout(const DeviceBatch& batch, const TrainingPas
 }
 
 template <typename AnyView>
-AnyView Embeddings::token_positions(AnyView table) const {
-  return table.empty() ? table : table.rows(config_.choices.first_position, table.extent(0));
+AnyView Embeddings::token_positions(const DeviceBatch& batch, AnyView table) const {
+  if (table.empty()) return table;
+  return table.rows(config_.choices.first_position + batch.lowest_position, table.extent(0));
 }
 
 ConstView Embeddings::segments(const DeviceBatch& batch) const {
@@ -85,20 +86,21 @@ void Embeddings::forward(Context& context, const DeviceBatch& batch, const Train
                          View y) const {
   const View embedded = config_.has_projection() ? rows_of(embedded_, batch.rows()) : y;
   const bool has_positions = position_ != kNoParameter;
-  ops::embedding(context, {.kind = config_.choices.norm,
-                           .tokens = batch.tokens,
-                           .positions = has_positions ? batch.positions : ConstView(),
-                           .segments = segments(batch),
-                           .word = table_->compute_value(word_).rows(0, config_.vocab_size),
-                           .position = token_positions(compute_value_or_none(*table_, position_)),
-                           .segment = compute_value_or_none(*table_, segment_),
-                           .gamma = value_or_none(*table_, norm_.gamma),
-                           .beta = value_or_none(*table_, norm_.beta),
-                           .epsilon = static_cast<float>(config_.layer_norm_eps),
-                           .dropout = dropout(batch, pass),
-                           .y = embedded,
-                           .mean = rows_of(mean_, batch.rows()),
-                           .inverse_stddev = rows_of(inverse_stddev_, batch.rows())});
+  ops::embedding(context,
+                 {.kind = config_.choices.norm,
+                  .tokens = batch.tokens,
+                  .positions = has_positions ? batch.positions : ConstView(),
+                  .segments = segments(batch),
+                  .word = table_->compute_value(word_).rows(0, config_.vocab_size),
+                  .position = token_positions(batch, compute_value_or_none(*table_, position_)),
+                  .segment = compute_value_or_none(*table_, segment_),
+                  .gamma = value_or_none(*table_, norm_.gamma),
+                  .beta = value_or_none(*table_, norm_.beta),
+                  .epsilon = static_cast<float>(config_.layer_norm_eps),
+                  .dropout = dropout(batch, pass),
+                  .y = embedded,
+                  .mean = rows_of(mean_, batch.rows()),
+                  .inverse_stddev = rows_of(inverse_stddev_, batch.rows())});
   if (!config_.has_projection()) return;
   ops::linear(context, {.x = embedded,
                         .weight = table_->compute_value(projection_.weight),
@@ -121,24 +123,24 @@ void Embeddings::backward(Context& context, const DeviceBatch& batch, const Trai
     grad_y = grad_embedded;
   }
   const bool has_positions = position_ != kNoParameter;
-  ops::embedding_backward(context,
-                          {.kind = config_.choices.norm,
-                           .grad_y = grad_y,
-                           .tokens = batch.tokens,
-                           .positions = has_positions ? batch.positions : ConstView(),
-                           .segments = segments(batch),
-                           .word = table_->compute_value(word_).rows(0, config_.vocab_size),
-                           .position = token_positions(compute_value_or_none(*table_, position_)),
-                           .segment = compute_value_or_none(*table_, segment_),
-                           .gamma = value_or_none(*table_, norm_.gamma),
-                           .mean = rows_of(mean_, batch.rows()),
-                           .inverse_stddev = rows_of(inverse_stddev_, batch.rows()),
-                           .dropout = dropout(batch, &pass),
-                           .grad_word = table_->gradient(word_).rows(0, config_.vocab_size),
-                           .grad_position = token_positions(gradient_or_none(*table_, position_)),
-                           .grad_segment = gradient_or_none(*table_, segment_),
-                           .grad_gamma = gradient_or_none(*table_, norm_.gamma),
-                           .grad_beta = gradient_or_none(*table_, norm_.beta)});
+  ops::embedding_backward(
+      context, {.kind = config_.choices.norm,
+                .grad_y = grad_y,
+                .tokens = batch.tokens,
+                .positions = has_positions ? batch.positions : ConstView(),
+                .segments = segments(batch),
+                .word = table_->compute_value(word_).rows(0, config_.vocab_size),
+                .position = token_positions(batch, compute_value_or_none(*table_, position_)),
+                .segment = compute_value_or_none(*table_, segment_),
+                .gamma = value_or_none(*table_, norm_.gamma),
+                .mean = rows_of(mean_, batch.rows()),
+                .inverse_stddev = rows_of(inverse_stddev_, batch.rows()),
+                .dropout = dropout(batch, &pass),
+                .grad_word = table_->gradient(word_).rows(0, config_.vocab_size),
+                .grad_position = token_positions(batch, gradient_or_none(*table_, position_)),
+                .grad_segment = gradient_or_none(*table_, segment_),
+                .grad_gamma = gradient_or_none(*table_, norm_.gamma),
+                .grad_beta = gradient_or_none(*table_, norm_.beta)});
 }
 
 }  // namespace onebit::model

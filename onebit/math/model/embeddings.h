@@ -29,9 +29,9 @@ class Embeddings {
 
  private:
   kernels::Dropout dropout(const DeviceBatch& batch, const TrainingPass* pass) const;
-  // The rows of the table of positions that belong to tokens.
+  // The rows of the table of positions that belong to tokens of the batch.
   template <typename AnyView>
-  AnyView token_positions(AnyView table) const;
+  AnyView token_positions(const DeviceBatch& batch, AnyView table) const;
   ConstView segments(const DeviceBatch& batch) const;
 
   EncoderConfig config_;

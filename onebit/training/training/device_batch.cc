@@ -29,8 +29,9 @@ int64_t block_bytes(const batches::BatchBounds& bounds) {
 
 }  // namespace
 
-DeviceBatchBuffer::DeviceBatchBuffer(Device device, const batches::BatchBounds& bounds)
-    : device_(device), bounds_(bounds), size_bytes_(block_bytes(bounds)) {
+DeviceBatchBuffer::DeviceBatchBuffer(Device device, const batches::BatchBounds& bounds,
+                                     std::optional<int32_t> uncounted)
+    : device_(device), bounds_(bounds), uncounted_(uncounted), size_bytes_(block_bytes(bounds)) {
   if (device.is_cpu()) return;
   copies_ = Context::cuda(device.index);
   for (Slot& slot : slots_) {
@@ -68,15 +69,32 @@ void DeviceBatchBuffer::send(Context& context) {
   turn_ = 1 - turn_;
 }
 
+// As transformers counts: such a token has the position before the first, and the one behind it
+// goes on from the one before it.
+void DeviceBatchBuffer::count_positions(const batches::Batch& batch) {
+  counted_.resize(batch.tokens.size());
+  for (size_t sequence = 0; sequence + 1 < batch.sequence_starts.size(); ++sequence) {
+    int32_t next = 1;
+    for (auto row = static_cast<size_t>(batch.sequence_starts[sequence]);
+         row < static_cast<size_t>(batch.sequence_starts[sequence + 1]); ++row) {
+      counted_[row] = batch.tokens[row] == *uncounted_ ? 0 : next++;
+    }
+  }
+}
+
 model::DeviceBatch DeviceBatchBuffer::upload(Context& context, const batches::Batch& batch) {
   const auto placed = [this](const auto& values) {
     return place(ConstView::of(values.data(), {static_cast<int64_t>(values.size())}));
   };
+  const bool has_uncounted =
+      uncounted_ && std::ranges::find(batch.tokens, *uncounted_) != batch.tokens.end();
+  if (has_uncounted) count_positions(batch);
   begin(context);
   model::DeviceBatch on_device = {
       .tokens = placed(batch.tokens),
       .segments = placed(batch.segments),
-      .positions = placed(batch.positions),
+      .positions = placed(has_uncounted ? counted_ : batch.positions),
+      .lowest_position = has_uncounted ? -1 : 0,
       .row_keys = placed(batch.row_keys),
       .sequence_starts = {.device = placed(batch.sequence_starts), .host = batch.sequence_starts},
       .labelled_rows = placed(batch.labelled_rows),

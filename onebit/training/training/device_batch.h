@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "onebit/data/batches/batch.h"
 #include "onebit/exchange/comm/communicator.h"
@@ -17,9 +18,13 @@ namespace onebit::training {
 // On the CPU the views refer to the batch's own vectors. For a CUDA device a batch is packed into
 // one block of page-locked memory and copied on a separate stream, while the work on the previous
 // batch still runs. Memory for two batches of the largest size is reserved once.
+//
+// Positions count the tokens of a sequence, except `uncounted`
+// (ModelDescription::uncounted_token()).
 class DeviceBatchBuffer {
  public:
-  DeviceBatchBuffer(Device device, const batches::BatchBounds& bounds);
+  DeviceBatchBuffer(Device device, const batches::BatchBounds& bounds,
+                    std::optional<int32_t> uncounted);
 
   const batches::BatchBounds& bounds() const { return bounds_; }
 
@@ -40,11 +45,14 @@ class DeviceBatchBuffer {
   };
 
   void begin(Context& context);
+  void count_positions(const batches::Batch& batch);
   ConstView place(const ConstView& host);
   void send(Context& context);
 
   Device device_;
   batches::BatchBounds bounds_;
+  std::optional<int32_t> uncounted_;
+  std::vector<int32_t> counted_;   // positions of a batch with such tokens, from -1
   std::optional<Context> copies_;  // the stream of the copies
   std::array<Slot, 2> slots_;
   size_t turn_ = 0;         // the slot of the next batch

@@ -176,6 +176,14 @@ ModelDescription read_model_description(const Path& model_folder) {
           .has_classifier = has_classifier};
 }
 
+std::optional<int32_t> ModelDescription::uncounted_token() const {
+  if (!vocabulary) return std::nullopt;
+  const int32_t pad = vocabulary->pad_id();
+  const bool is_before_first = config.choices.position_table && config.choices.first_position > 0 &&
+                               pad == config.choices.first_position - 1;
+  return is_before_first ? std::optional(pad) : std::nullopt;
+}
+
 ValueSnapshot::ValueSnapshot(const ParameterTable& table)
     : entries_(table.entries()), values_(static_cast<size_t>(table.size_elements())) {
   copy(View::of(values_.data(), {table.size_elements()}), table.values());

@@ -50,6 +50,11 @@ struct ModelDescription {
   // How sentence vectors are computed. read_model_description() leaves it empty. If set, it is
   // written.
   std::optional<formats::SentenceFiles> sentence = {};
+
+  // The token that has no position, wherever it stands: the pad token, also one that is written in
+  // a text, where the family's first position follows its id (RoBERTa, MPNet). Empty: every token
+  // has one.
+  std::optional<int32_t> uncounted_token() const;
 };
 
 // The model as config.json specifies it.

@@ -141,7 +141,7 @@ CheckpointSpace Session::checkpoint_space() {
 void Session::plan_memory() {
   batches::BatchBounds bounds = source_->bounds();
   bounds.include(task_.facts().evaluation_bounds);
-  buffer_.emplace(context_.device(), bounds);
+  buffer_.emplace(context_.device(), bounds, task_.description().uncounted_token());
   const model::MemoryPlan planned = task_.plan(context_, limits_of(bounds));
   memory_ = model::memory_report(table_, planned, task_.config().compute);
   for (int64_t i = 0; i < engine_->batch().accumulation; ++i) {
