@@ -73,7 +73,6 @@ COVERED_BY = {
     "corpus/vocabulary_choice": "corpus/prepare_test",
     "batches/batch": "batches/batch_stream_test",
     "batches/pair_options": "batches/pair_walk_test",
-    "classify/classify_config": "classify/classify_task_test",
     "classify/classify_command": "cli/classify_command_test",
     "embed/embed_config": "embed/embed_task_test",
     "embed/embed_command": "cli/embed_command_test",

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "onebit/apps/classify/label_names.h"
 #include "tests/base/message_of.h"
 #include "tests/classify/text_files.h"
 
@@ -47,6 +48,89 @@ TEST(Labels, AnExampleWithoutAUsableLabelIsLeftOutWhereAsked) {
                               bad, kSingle);
               }),
               HasSubstr("t.jsonl:1: the label is a list; for several labels"));
+}
+
+// pandas writes a missing label as nothing, or as "nan" from str(). Of other words than these it
+// depends on the other labels whether a number is missing.
+TEST(Labels, MarksOfMissingValuesAreNoClasses) {
+  const TextFiles files;
+  const auto message = [&](const std::string& label, const char* others, const LabelFormat& format,
+                           corpus::LeftOut left_out = corpus::LeftOut::kMissing) {
+    const std::string text = "text\tlabel\na\t" + label + "\n" + others;
+    return message_of(
+        [&] { read_labelled(files.write("t.tsv", text), {.left_out = left_out}, format); });
+  };
+  const char *numbers = "b\t1.0\nc\t0\n", *words = "b\tyes\nc\tno\n", *truths = "b\tTrue\n";
+  for (const char* mark : {"nan", "NaN", "-nan", "<NA>", "NaT", " "}) {
+    for (const char* others : {numbers, words}) {
+      EXPECT_THAT(
+          message(mark, others, kSingle),
+          AllOf(HasSubstr(fmt::format("t.tsv:2: the label \"{}\" is what programs write for "
+                                      "a missing or infinite value",
+                                      mark)),
+                HasSubstr("--skip-bad-records leaves such records out")));
+      EXPECT_EQ(message(mark, others, kSingle, corpus::LeftOut::kBad), "(no error)");
+    }
+    EXPECT_THAT(message(mark, numbers, kNumbers),
+                AllOf(HasSubstr("t.tsv:2: the label"), HasSubstr("a regression needs a number"),
+                      HasSubstr("--skip-bad-records")));
+  }
+  for (const char* mark : {"NA", "N/A", "None", "null", "NULL", "inf", "-inf", "Infinity"}) {
+    EXPECT_THAT(message(mark, numbers, kSingle), HasSubstr("t.tsv:2: the label")) << mark;
+    EXPECT_THAT(message(mark, truths, kSingle), HasSubstr("t.tsv:2: the label")) << mark;
+    EXPECT_EQ(message(mark, words, kSingle), "(no error)") << mark;
+    EXPECT_THAT(message(mark, numbers, kNumbers), HasSubstr("t.tsv:2: the label")) << mark;
+  }
+  EXPECT_THAT(message("1,NA", numbers, kMany), HasSubstr("the label \"NA\" is what"));
+  EXPECT_THAT(message("a,nan", words, kMany), HasSubstr("the label \"nan\" is what"));
+  // A class may be called so, where the recipe or the model has it.
+  const LabelFormat known{Problem::kSingleLabel, ",", {"0", "1", "nan"}};
+  EXPECT_EQ(message("nan", numbers, known), "(no error)");
+  EXPECT_THAT(message("NA", numbers, known), HasSubstr("t.tsv:2: the label \"NA\" is what"));
+  const finetune::Examples kept =
+      read_labelled(files.write("u.csv", "text,label\na,NA\nb,1\nc,0\nd,NA\n"),
+                    {.left_out = corpus::LeftOut::kBad}, kSingle);
+  EXPECT_EQ(find_labels(kept, kSingle), (std::vector<std::string>{"0", "1"}));
+  EXPECT_THAT(kept.left_out, HasSubstr("2 records were left out: "));
+  EXPECT_THAT(kept.left_out, HasSubstr("u.csv:5: the label \"NA\""));
+}
+
+TEST(Labels, BlanksAroundANumberSayNothing) {
+  const TextFiles files;
+  const finetune::Examples examples =
+      read_labelled(files.write("t.tsv", "text\tlabel\na\t 0\nb\t1 \nc\t0\n"), {}, kSingle);
+  EXPECT_THAT(find_labels(examples, kSingle), ElementsAre("0", "1"));
+  EXPECT_THAT(targets_of(examples, kSingle, {"0", "1"}).classes, ElementsAre(0, 1, 0));
+}
+
+TEST(Labels, AListThatWasWrittenAsTextIsRefused) {
+  const TextFiles files;
+  for (const char* field : {"['x', 'y']", "[\"\"x\"\"]", "[1, 0]", " [] "}) {
+    const std::string text = fmt::format("text,label\na,\"{}\"\n", field);
+    EXPECT_THAT(message_of([&] { read_labelled(files.write("t.csv", text), {}, kMany); }),
+                AllOf(HasSubstr("t.csv:2: the labels are"), HasSubstr("was written as text")));
+  }
+}
+
+TEST(Labels, NumbersWhereNamesAreExpectedAreExplained) {
+  EXPECT_THAT(message_of([] {
+                index_of_label({"neg", "pos"}, "0", "t.csv:2");
+              }),
+              HasSubstr("the file has numbers where these are names"));
+  EXPECT_EQ(message_of([] {
+              index_of_label({"1", "2"}, "0", "t.csv:2");
+            }),
+            "t.csv:2: the label \"0\" is none of the model's, which are \"1\", \"2\"");
+  const std::vector<std::string> labels = {"0", "0.0", "1"};
+  EXPECT_FALSE(LabelIndex(labels).is_alone("0.0"));
+  EXPECT_TRUE(LabelIndex(labels).is_alone("1"));
+}
+
+TEST(Labels, APlusBeforeANumberIsRead) {
+  const TextFiles files;
+  const finetune::Examples examples =
+      read_labelled(files.write("t.tsv", "text\tlabel\na\t+1.5\nb\t-2\n"), {}, kNumbers);
+  EXPECT_THAT(targets_of(examples, kNumbers, {"LABEL_0"}).values, ElementsAre(1.5f, -2.0f));
 }
 
 // As names, they would make "0" and "1" the labels of nearly every example.
@@ -182,7 +266,8 @@ TEST(Labels, ErrorsNamePlaceAndFix) {
               HasSubstr("train.tsv:2: the label \"maybe\" is none of the model's, which are "
                         "\"no\", \"yes\""));
   EXPECT_THAT(target("no,maybe", kMany), HasSubstr("the label \"maybe\" is none of"));
-  for (const char* wrong : {"x", "", "1.5x", "nan", "1e999"}) {
+  EXPECT_THAT(target("", kNumbers), HasSubstr("a regression needs a number for every example"));
+  for (const char* wrong : {"x", "1.5x", "nano", "1e999"}) {
     EXPECT_THAT(target(wrong, kNumbers), HasSubstr("is not a number")) << wrong;
   }
   EXPECT_THAT(target("-1e20", kNumbers), HasSubstr("the label -1e20 is too large"));

@@ -8,6 +8,18 @@
 namespace onebit::classify {
 namespace {
 
+// A run's own file has every key, with its default. On the command line the default is meant, too.
+void note_given(const Keys& section, const char* name, bool is_default,
+                std::vector<std::string>& places) {
+  const bool is_given = section.is_changed(name) ||
+                        (!is_default && section.has(name) && !section.is_remembered(name));
+  if (!is_given) return;
+  const std::string place = section.place(name);
+  places.push_back(section.is_changed(name)
+                       ? "the command line" + place.substr(section.source().size())
+                       : place);
+}
+
 // Another file than the run's has its own format. A command that names one text reads only that
 // one, and looks for the header itself.
 void forget_columns(const Keys& section, finetune::FileLayout& layout) {
@@ -42,6 +54,8 @@ void read_columns(Keys& section, ClassifyConfig& config) {
   section.text("label_separator", config.label_format.separator,
                "separator of the labels in a field, where an example has several");
   section.require(!config.label_format.separator.empty(), "label_separator", "is empty");
+  note_given(section, "label_separator", config.label_format.separator == LabelFormat().separator,
+             config.keys_of_several);
   finetune::read_bad_records(section, config.layout.left_out);
   forget_columns(section, config.layout);
   // GLUE's layout is only for the files of the run.
@@ -105,9 +119,12 @@ void read_classify(Keys section, ClassifyConfig& config) {
                   "are given, and a regression has no classes");
   section.text("positive_label", config.positive_label,
                {"the one of two labels whose F1 is \"f1\"", "the second"});
+  note_given(section, "positive_label", config.positive_label.empty(), config.keys_of_two);
   section.number(
       "threshold", config.threshold, above(0).below(1),
       "the probability above which a label is present, where an example may have several");
+  note_given(section, "threshold", config.threshold == ClassifyConfig().threshold,
+             config.keys_of_several);
   if (!config.glue.empty()) config.best_by = classify::glue_task(config.glue).metrics.front();
   section.word("best_by", config.best_by, every_metric(),
                {"the metric that decides which model is kept",
@@ -134,6 +151,24 @@ ClassifyConfig read_classify_recipe(Keys& recipe) {
 
 ClassifyConfig parse_classify_recipe(const Recipe& recipe) {
   return read_whole(recipe, read_classify_recipe);
+}
+
+void require_used_keys(const ClassifyConfig& config, Problem problem, size_t labels) {
+  if (problem != Problem::kMultiLabel && !config.keys_of_several.empty()) {
+    fail(
+        "{} is given, and would change nothing: a model for {} gives an example one {}; leave it "
+        "out, or train with classify.problem_type {}",
+        config.keys_of_several.front(), name_of(problem),
+        problem == Problem::kRegression ? "number" : "label", name_of(Problem::kMultiLabel));
+  }
+  const bool is_one_of_two = problem == Problem::kSingleLabel && labels == 2;
+  if (!is_one_of_two && !config.keys_of_two.empty()) {
+    fail("{} is given, and would change nothing: it is one of two labels, {}; leave it out",
+         config.keys_of_two.front(),
+         problem == Problem::kSingleLabel
+             ? fmt::format("and the model has {}", labels)
+             : fmt::format("and the model is for {}", name_of(problem)));
+  }
 }
 
 training::RecipeFacts inspect_classify_recipe(const Recipe& recipe) {

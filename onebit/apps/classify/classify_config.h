@@ -30,6 +30,9 @@ struct ClassifyConfig : finetune::FineTuningConfig {
   std::string weighting = "none";               // or "balanced". Empty: class_weights
   std::string positive_label;                   // empty: the second
   double threshold = 0.5;
+  // The places of given keys that change something for examples with several labels, or for one of
+  // two labels. What a run remembers is not among them.
+  std::vector<std::string> keys_of_several, keys_of_two;
   std::string best_by;  // empty: the first of classify::metric_names()
 };
 
@@ -38,6 +41,10 @@ ClassifyConfig read_classify_recipe(Keys& recipe);
 
 // Error: lists all faults of the recipe. Another task's recipe is one.
 ClassifyConfig parse_classify_recipe(const Recipe& recipe);
+
+// Error: the recipe or the command gives a key that changes nothing for a model with this problem
+// and number of labels.
+void require_used_keys(const ClassifyConfig& config, Problem problem, size_t labels);
 
 // The facts that `onebit inspect` shows.
 training::RecipeFacts inspect_classify_recipe(const Recipe& recipe);

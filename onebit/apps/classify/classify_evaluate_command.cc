@@ -38,7 +38,8 @@ std::vector<std::string> labels_of(const finetune::Examples& examples, const Lab
 Judged evaluate(Classifier& predictor, const Path& path, const finetune::FileLayout& layout,
                 const ClassifyConfig& config) {
   const LabelFormat format = {.problem = predictor.problem(),
-                              .separator = config.label_format.separator};
+                              .separator = config.label_format.separator,
+                              .known = predictor.labels()};
   const finetune::Examples examples = classify::read_labelled(path, layout, format);
   const std::vector<std::string> labels = labels_of(examples, format, predictor);
   const Targets targets = classify::targets_of(examples, format, labels);
@@ -80,6 +81,7 @@ int run(Arguments& given) {
   }
   Context context = commands::make_context(given.device, 0, 1);
   Classifier predictor(context, given.model.model, given.model.prediction(config));
+  require_used_keys(config, predictor.problem(), predictor.labels().size());
   std::vector<Judged> judged;
   if (given.glue.empty()) {
     judged.push_back(evaluate(predictor, given.data, config.layout, config));

@@ -94,6 +94,7 @@ int run(Arguments& given) {
   }
   Context context = commands::make_context(given.device, 0, 1);
   Classifier predictor(context, given.model.model, given.model.prediction(config));
+  require_used_keys(config, predictor.problem(), predictor.labels().size());
   options.problem = predictor.problem();
   options.labels = predictor.labels();
   options.threshold = config.threshold;

@@ -38,8 +38,10 @@ ClassifyTask::ClassifyTask(Context& context, const ClassifyTrainingOptions& opti
   description_ = classifier_description(config_, checkpoint);
   config_.max_sequence_length = finetune::fitting_length(config_, config_.max_sequence_length,
                                                          description_, facts_.decisions);
+  config_.label_format.known = config_.labels;
   examples_ = classify::read_labelled(options.train, config_.layout, config_.label_format);
   choose_labels(checkpoint.classifier, checkpoint.architecture == model::kClassifierArchitecture);
+  require_used_keys(config_, config_.label_format.problem, description_.classifier.labels.size());
   open_train_data(options, context.threads());
   choose_metrics();
   for (const DevFile& file : options.dev) open_dev_data(file, context.threads());
@@ -58,6 +60,13 @@ void ClassifyTask::choose_labels(const training::ClassifierDescription& checkpoi
   if (are_given) {
     finetune::check_given_labels(config_.labels, problem == Problem::kSingleLabel ? 2 : 1,
                                  config_.engine.place, "classify.labels");
+    const LabelIndex index(config_.labels);
+    for (const std::string& label : config_.labels) {
+      require(index.is_alone(label),
+              "{}: key `classify.labels` has \"{}\" and another spelling of the same value; files "
+              "have both spellings for one label: keep one",
+              config_.engine.place, label);
+    }
   }
   const bool same_problem =
       checkpoint.problem_type.empty() || checkpoint.problem_type == classify::name_of(problem);
@@ -67,6 +76,7 @@ void ClassifyTask::choose_labels(const training::ClassifierDescription& checkpoi
                                        classify::find_labels(examples_, config_.label_format)),
       are_given, same_problem ? checkpoint : training::ClassifierDescription(), is_classifier);
   description_.classifier.labels = std::move(choice.labels);
+  config_.label_format.known = description_.classifier.labels;
   keeps_head_ = choice.keeps_head;
   if (!choice.decision.empty()) facts_.decisions.push_back(std::move(choice.decision));
 }

@@ -4,7 +4,9 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
+#include "onebit/data/corpus/text_lines.h"
 #include "onebit/ground/base/config_keys.h"
 #include "onebit/ground/base/error.h"
 
@@ -62,6 +64,26 @@ std::string quoted_names(const std::vector<std::string>& labels) {
   return text + (labels.size() > kMaxLabelsListed ? ", ..." : "");
 }
 
+bool is_value(const std::string& text) {
+  const std::string plain = plain_form(text);
+  return plain == "true" || plain == "false" || is_number(plain);
+}
+
+MissingMark missing_mark(std::string_view text) {
+  constexpr std::string_view kCertain[] = {"nan",      "NaN",    "NAN",     "-nan",    "-NaN",
+                                           "<NA>",     "<na>",   "NaT",     "#N/A",    "#NA",
+                                           "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"};
+  constexpr std::string_view kWords[] = {"NA",        "N/A", "n/a",  "NULL", "null",
+                                         "None",      "inf", "-inf", "+inf", "Infinity",
+                                         "-Infinity", "INF", "-INF", "Inf",  "-Inf"};
+  text = corpus::stripped(text);
+  if (text.empty() || std::ranges::find(kCertain, text) != std::end(kCertain)) {
+    return MissingMark::kCertain;
+  }
+  return std::ranges::find(kWords, text) != std::end(kWords) ? MissingMark::kWord
+                                                             : MissingMark::kNone;
+}
+
 bool is_exact_number(const std::string& text) {
   return !has_fraction(text) || std::abs(number_in(text)) < kExactBelow;
 }
@@ -106,14 +128,21 @@ std::optional<size_t> LabelIndex::find(const std::string& label) const {
   return same->second;
 }
 
+bool LabelIndex::is_alone(const std::string& label) const {
+  const auto same = by_form_.find(plain_form(label));
+  return same == by_form_.end() || same->second != kSeveral;
+}
+
 size_t LabelIndex::of(const std::string& label, const std::string& place) const {
-  const std::optional<size_t> found = find(label);
-  require(found.has_value(), "{}: the label \"{}\" is none of the model's, which are {}{}", place,
-          label, quoted_names(labels_),
-          are_default_labels(labels_)
-              ? "; these are default names: write the labels into id2label of its config.json"
-              : "");
-  return *found;
+  if (const std::optional<size_t> found = find(label)) return *found;
+  const bool is_numbered = is_number(label) && std::ranges::none_of(labels_, is_number);
+  fail("{}: the label \"{}\" is none of the model's, which are {}{}", place, label,
+       quoted_names(labels_),
+       are_default_labels(labels_)
+           ? "; these are default names: write the labels into id2label of its config.json"
+       : is_numbered ? "; the file has numbers where these are names: write the names into it, or, "
+                       "if classify.labels gives them, leave that key out"
+                     : "");
 }
 
 std::vector<std::string> spelled_as(const std::vector<std::string>& known,

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -13,6 +14,18 @@ namespace onebit::classify {
 // The digits of a whole number ("3" for "3.0" and "3e0"), and "true" and "false" for what Python
 // and pandas write. Any other text stays as it is.
 std::string plain_form(const std::string& text);
+// Whether the text is a number as JSON writes one, or a word for true or false.
+bool is_value(const std::string& text);
+
+// What programs write where a value is missing, or beyond all numbers.
+enum class MissingMark {
+  kNone,
+  kWord,    // "NA", "None", "inf": it may also be the name of a class
+  kCertain  // "nan", "<NA>" or only blanks: no class is called so
+};
+// The marks are those that pandas takes for missing values, and infinities.
+MissingMark missing_mark(std::string_view text);
+
 // Whether a number of JSON is the one that was written: doubles skip whole numbers from 2^53 on.
 bool is_exact_number(const std::string& text);
 
@@ -31,6 +44,8 @@ class LabelIndex {
 
   // The label of this name, or else the only one of this plain form.
   std::optional<size_t> find(const std::string& label) const;
+  // Whether no other label has the same plain form.
+  bool is_alone(const std::string& label) const;
   // Error, at `place`: none of the labels, which are listed.
   size_t of(const std::string& label, const std::string& place) const;
 

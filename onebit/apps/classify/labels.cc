@@ -10,6 +10,7 @@
 #include "onebit/data/corpus/text_lines.h"
 #include "onebit/ground/base/config_keys.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/printable.h"
 
 namespace onebit::classify {
 namespace {
@@ -31,13 +32,21 @@ std::string place_of(const finetune::Examples& examples, const finetune::Example
   return fmt::format("{}:{}", examples.source, example.line);
 }
 
+[[noreturn]] void refuse_missing(const std::string& label, const std::string& place) {
+  fail(
+      "{}: the label \"{}\" is what programs write for a missing or infinite value; give the "
+      "example a label, or name \"{}\" in classify.labels if it is a class",
+      place, label, label);
+}
+
 void check_name(const std::string& label, const std::string& place) {
   require(!label.empty(), "{}: the label is empty; every example needs one", place);
   require(label.find_first_of("\t\r\n") == std::string::npos,
           "{}: the label \"{}\" contains a tab or a line end", place, label);
 }
 
-const std::string& single_label(const finetune::Example& example, const std::string& place) {
+// Blanks around a number say nothing, and around a word they are a part of it.
+std::string single_label(const finetune::Example& example, const std::string& place) {
   if (example.label.kind == finetune::Field::Kind::kList) {
     throw corpus::MisreadFile(fmt::format(
         "{}: the label is a list; for several labels an example set classify.problem_type to "
@@ -50,7 +59,8 @@ const std::string& single_label(const finetune::Example& example, const std::str
       "{}: the label is the number {}, or one that cannot be told from it: it has too many "
       "digits for a number of JSON; write it as a string, in quotes",
       place, example.label.text);
-  return example.label.text;
+  std::string label(corpus::stripped(example.label.text));
+  return is_value(label) ? label : example.label.text;
 }
 
 // Multi-hot labels, as transformers takes them, would be names: "0" and "1" of every example.
@@ -69,12 +79,25 @@ void check_names_of_list(const std::vector<std::string>& labels, bool has_values
   if (different.size() < labels.size()) refuse_values(labels, "repeat a label", place);
 }
 
+// pandas and Python write a list of labels into a field as "['a', 'b']". Split at the separator,
+// its brackets and quotes would belong to the labels.
+void refuse_written_list(const std::string& field, const LabelFormat& format,
+                         const std::string& place) {
+  const std::string_view text = corpus::stripped(field);
+  if (!text.starts_with('[') || !text.ends_with(']')) return;
+  throw corpus::MisreadFile(fmt::format(
+      "{}: the labels are {}, a list that was written as text; write the labels alone, with \"{}\" "
+      "between them, or use JSON lines, which have lists",
+      place, quote(field), format.separator));
+}
+
 // The labels of one example, or none for an empty field.
 std::vector<std::string> label_list(const finetune::Example& example, const LabelFormat& format,
                                     const std::string& place) {
   std::vector<std::string> labels = example.label.list;
   if (example.label.kind != finetune::Field::Kind::kList) {
     const std::string& text = example.label.text;
+    refuse_written_list(text, format, place);
     for (size_t begin = 0; begin < text.size();) {
       const size_t end = std::min(text.find(format.separator, begin), text.size());
       labels.emplace_back(corpus::stripped(std::string_view(text).substr(begin, end - begin)));
@@ -84,6 +107,48 @@ std::vector<std::string> label_list(const finetune::Example& example, const Labe
   for (const std::string& label : labels) check_name(label, place);
   check_names_of_list(labels, example.label.has_values, place);
   return labels;
+}
+
+std::vector<std::string> labels_of(const finetune::Example& example, const LabelFormat& format,
+                                   const std::string& place) {
+  if (format.problem == Problem::kSingleLabel) return {single_label(example, place)};
+  return label_list(example, format, place);
+}
+
+// A file of known labels may have a mark only as one of these. In another, a mark that may be a
+// word is left to words_between_numbers().
+void refuse_marks(const finetune::Example& example, const LabelFormat& format,
+                  const LabelIndex& known, const std::string& place) {
+  for (const std::string& label : labels_of(example, format, place)) {
+    const MissingMark mark = missing_mark(label);
+    const bool is_refused = format.known.empty() ? mark == MissingMark::kCertain
+                                                 : mark != MissingMark::kNone && !known.find(label);
+    if (is_refused) refuse_missing(label, place);
+  }
+}
+
+// Returns a check of examples for labels like "NA" if all other labels are numbers, or true and
+// false: pandas would read the column as numbers with gaps.
+finetune::ExampleCheck words_between_numbers(const finetune::Examples& examples,
+                                             const LabelFormat& format) {
+  bool has_values = false, has_marks = false;
+  for (const finetune::Example& example : examples.all) {
+    for (const std::string& label : labels_of(example, format, place_of(examples, example))) {
+      if (missing_mark(label) == MissingMark::kWord) {
+        has_marks = true;
+      } else if (is_value(label)) {
+        has_values = true;
+      } else {
+        return {};
+      }
+    }
+  }
+  if (!has_values || !has_marks) return {};
+  return [&format](const finetune::Example& example, const std::string& place) {
+    for (const std::string& label : labels_of(example, format, place)) {
+      if (missing_mark(label) == MissingMark::kWord) refuse_missing(label, place);
+    }
+  };
 }
 
 // Values for two labels need not repeat one: every example has a 0 and a 1, in both orders.
@@ -104,8 +169,15 @@ void refuse_values_of_two(const finetune::Examples& examples, const LabelFormat&
 }
 
 float number_of(const finetune::Example& example, const std::string& place) {
-  const std::string_view text = corpus::stripped(example.label.text);
+  std::string_view text = corpus::stripped(example.label.text);
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   double value = 0;
+  if (example.label.kind != finetune::Field::Kind::kList) {
+    require(missing_mark(text) == MissingMark::kNone,
+            "{}: the label \"{}\" is what programs write for a missing or infinite value, and a "
+            "regression needs a number for every example",
+            place, example.label.text);
+  }
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   require(
       example.label.kind != finetune::Field::Kind::kList && !text.empty() && error == std::errc() &&
@@ -137,20 +209,22 @@ std::optional<Problem> problem_named(std::string_view name) {
 
 finetune::Examples read_labelled(const Path& path, const finetune::FileLayout& layout,
                                  const LabelFormat& format) {
-  finetune::Examples examples = finetune::read_examples(
-      path, layout, [&](const finetune::Example& example, const std::string& place) {
-        switch (format.problem) {
-          case Problem::kSingleLabel:
-            single_label(example, place);
-            break;
-          case Problem::kMultiLabel:
-            label_list(example, format, place);
-            break;
-          case Problem::kRegression:
-            number_of(example, place);
-            break;
-        }
-      });
+  const LabelIndex known(format.known);
+  const bool is_regression = format.problem == Problem::kRegression;
+  finetune::ExampleChecks checks;
+  checks.one = [&](const finetune::Example& example, const std::string& place) {
+    if (is_regression) {
+      number_of(example, place);
+    } else {
+      refuse_marks(example, format, known, place);
+    }
+  };
+  if (!is_regression && format.known.empty()) {
+    checks.among_all = [&](const finetune::Examples& all) {
+      return words_between_numbers(all, format);
+    };
+  }
+  finetune::Examples examples = finetune::read_examples(path, layout, checks);
   if (format.problem == Problem::kMultiLabel) refuse_values_of_two(examples, format);
   return examples;
 }

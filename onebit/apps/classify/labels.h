@@ -27,10 +27,13 @@ std::optional<Problem> problem_named(std::string_view name);
 struct LabelFormat {
   Problem problem = Problem::kSingleLabel;
   std::string separator = ",";
+  // The labels of the model or of the recipe. Empty: those that the file has.
+  std::vector<std::string> known = {};
 };
 
 // Reads a whole file of labelled texts. Errors: as for finetune::read_examples(), among them an
-// example whose label is empty or of another kind than `format` has, and multi-hot labels.
+// example whose label is empty, a mark of a missing value ("nan") or of another kind than `format`
+// has, and multi-hot labels. Words like "NA" are such marks where the other labels are numbers.
 finetune::Examples read_labelled(const Path& path, const finetune::FileLayout& layout,
                                  const LabelFormat& format);
 

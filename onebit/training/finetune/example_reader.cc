@@ -27,6 +27,11 @@ bool is_number(std::string_view column) {
          column.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+// Whether the names of several columns were read as one.
+bool looks_unsplit(const std::vector<std::string>& names) {
+  return names.size() == 1 && names.front().find_first_of(";,|\t") != std::string::npos;
+}
+
 // "text, sentence1 or sentence".
 std::string in_words(const std::vector<const char*>& names) {
   const auto last = names.end() - 1;
@@ -83,7 +88,9 @@ std::string ColumnFinder::require_column(const std::string& given, const ColumnR
               : fmt::format("None is called {}: there are {}", in_words(role.usual_names),
                             listed(reader_.names(), kMaxNamesListed)),
           fix_,
-          reader_.name().ends_with(".txt")
+          looks_unsplit(reader_.names())
+              ? "; the only column looks like several: has the file another separator?"
+          : reader_.name().ends_with(".txt")
               ? "; a .txt file is read as TSV whose first line has the names of the columns: for a "
                 "text per line give the number of its column, 1"
               : "");
@@ -154,17 +161,36 @@ void ExampleReader::take(Example& example) {
   example.line = records_.line();
 }
 
-Examples read_examples(const Path& path, const FileLayout& layout, const ExampleCheck& check) {
+namespace {
+
+void check_among_all(const ExampleChecks& checks, ExampleReader& reader, Examples& examples) {
+  const ExampleCheck check = checks.among_all ? checks.among_all(examples) : ExampleCheck();
+  if (!check) return;
+  std::erase_if(examples.all, [&](const Example& example) {
+    try {
+      check(example, fmt::format("{}:{}", examples.source, example.line));
+      return false;
+    } catch (const Error& error) {
+      reader.leave_out(error);
+      return true;
+    }
+  });
+}
+
+}  // namespace
+
+Examples read_examples(const Path& path, const FileLayout& layout, const ExampleChecks& checks) {
   ExampleReader reader(path, layout, true);
   Examples examples = {.source = reader.name(), .all = {}, .has_pairs = reader.has_pairs()};
   for (Example example; reader.next(example);) {
     try {
-      if (check) check(example, reader.place());
+      if (checks.one) checks.one(example, reader.place());
       examples.all.push_back(std::move(example));
     } catch (const Error& error) {
       reader.leave_out(error);
     }
   }
+  check_among_all(checks, reader, examples);
   examples.skipped = reader.skipped();
   examples.left_out = reader.left_out().summary();
   if (layout.columns.text.empty()) examples.unread = reader.unread(layout.column_fix);

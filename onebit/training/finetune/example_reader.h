@@ -128,9 +128,16 @@ struct Examples {
 // Throws an Error, with the place, for an example that its application cannot use.
 using ExampleCheck = std::function<void(const Example& example, const std::string& place)>;
 
-// Reads a whole file. Errors: it contains no example, or what `check` throws, where layout.left_out
+struct ExampleChecks {
+  ExampleCheck one = {};  // of each example when it is read
+  // Makes a check that depends on what all examples have. It may be empty.
+  std::function<ExampleCheck(const Examples& all)> among_all = {};
+};
+
+// Reads a whole file. Errors: it contains no example, or what a check throws, where layout.left_out
 // does not leave such examples out.
-Examples read_examples(const Path& path, const FileLayout& layout, const ExampleCheck& check = {});
+Examples read_examples(const Path& path, const FileLayout& layout,
+                       const ExampleChecks& checks = {});
 
 // A checksum of texts and labels in order: shows whether a run is resumed with the same data.
 uint32_t checksum(const Examples& examples);
