@@ -57,6 +57,7 @@ COVERED_FLOORS = ("text", "corpus", "samples", "batches", "squad", "records", "c
 COVERED_BY = {
     "corpus/store": "corpus/token_store_test",
     "samples/hdf5_rows": "samples/hdf5_reader_test",
+    "tokenizer_files/added_tokens": "tokenizer_files/tokenizer_files_test",
     "text/character_map": "tokenizer_files/pipeline_json_test",
     "text/characters": "text/basic_tokenizer_test",
     "text/decoder": "tokenizer_files/component_json_test",

@@ -89,5 +89,14 @@ TEST(AddedTokenFinder, ATokenWithoutANormalFormIsNamed) {
       HasSubstr("(id 6) is looked for in normalised text, and its own normal form is empty"));
 }
 
+TEST(AddedTokenIds, OfARepeatedAddedTokenTheLastIdCounts) {
+  std::vector<AddedToken> added = {
+      {.id = 0, .content = "x"}, {.id = 3, .content = "z"}, {.id = 1, .content = "x"}};
+  take_last_ids({"x", "y", "x", "z", "x"}, added);
+  EXPECT_EQ(added[0].id, 4);
+  EXPECT_EQ(added[1].id, 3);
+  EXPECT_EQ(added[2].id, 1);  // another token has this id: an error of from_parts()
+}
+
 }  // namespace
 }  // namespace onebit::text

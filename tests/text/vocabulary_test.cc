@@ -81,6 +81,37 @@ TEST_F(VocabularyFile, KeepsTheIdsOfRepeatedAndEmptyLines) {
   EXPECT_EQ(read_file(path_), content);
 }
 
+// As the WordPiece of `tokenizers` reads a file, which is what transformers 5 uses: white space at
+// the end of a line is none of the token's, and other white space is.
+TEST_F(VocabularyFile, TrimsWhiteSpaceAtTheEndOfALine) {
+  write_file_atomically(
+      path_,
+      std::string(kSpecials) + "a\na\u00a0\n##b\u3000\t \n\u00a0c\nd\u2028e\nf\u200b\n\u2003\n");
+  const Vocabulary vocabulary = Vocabulary::load(path_);
+  EXPECT_EQ(vocabulary.size(), 12);
+  EXPECT_EQ(vocabulary.find("a"), 6);
+  EXPECT_EQ(vocabulary.find("##b"), 7);
+  EXPECT_EQ(vocabulary.find("c"), std::nullopt);
+  EXPECT_EQ(vocabulary.find("\u00a0c"), 8);
+  EXPECT_EQ(vocabulary.find("d\u2028e"), 9);
+  EXPECT_EQ(vocabulary.find("f\u200b"), 10);
+  EXPECT_EQ(vocabulary.token(11), "");
+}
+
+// Tokens of a tokenizer.json may end with white space. A file that onebit saved keeps it.
+TEST_F(VocabularyFile, SavedTokensKeepTheirWhiteSpace) {
+  const std::vector<std::string> tokens = {"[PAD]", "[UNK]", "[CLS]",   "[SEP]", "[MASK]",
+                                           "a",     "a ",    "a\u00a0", "",      "b\r"};
+  Vocabulary::from_tokens(tokens, "tokens").save(path_);
+  EXPECT_EQ(read_saved_tokens(path_), tokens);
+  const auto with_line_end = [] {
+    Vocabulary::from_tokens({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a\nb"}, "tokens");
+  };
+  EXPECT_THAT([&] { with_line_end(); }, testing::ThrowsMessage<Error>(HasSubstr(
+                                            "tokens: the token \"a\\x0ab\" (id 5) contains "
+                                            "a line end")));
+}
+
 TEST(Vocabulary, AddedTokensFollowTheModels) {
   const VocabularyParts parts{
       .tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b"},

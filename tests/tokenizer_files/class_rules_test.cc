@@ -61,6 +61,34 @@ TEST(ClassRules, AreThoseOfTransformers) {
             R"("invert":false})");
 }
 
+// The classes build the model from the vocabulary alone.
+TEST(ClassRules, TheModelHasTheSettingsOfTheClass) {
+  const auto settings = [](const char* name, Json model) {
+    Json file = {{"normalizer", nullptr}, {"pre_tokenizer", nullptr}, {"model", std::move(model)}};
+    file = with_class_rules(kNoModel, std::move(file),
+                            TokenizerConfigMembers{.tokenizer_class = name}, "tokenizer.json");
+    file["model"].erase("type");
+    return json_text(file["model"]);
+  };
+  const Json unigram = {{"type", "Unigram"}, {"unk_id", 0}, {"byte_fallback", true}};
+  EXPECT_EQ(settings("XLMRobertaTokenizer", unigram), R"({"unk_id":3,"byte_fallback":false})");
+  EXPECT_EQ(settings("AlbertTokenizer", unigram), R"({"unk_id":1,"byte_fallback":false})");
+  EXPECT_EQ(settings("PreTrainedTokenizerFast", unigram), R"({"unk_id":0,"byte_fallback":true})");
+  Json named = unigram;
+  named["vocab"] = parse_json(R"([["a", 0], ["<unk>", 0], ["<unk>", 0]])", "pieces");
+  EXPECT_EQ(settings("CamembertTokenizer", named),
+            R"({"unk_id":1,"byte_fallback":false,"vocab":[["a",0],["<unk>",0],["<unk>",0]]})");
+  EXPECT_EQ(settings("RobertaTokenizer", {{"type", "BPE"},
+                                          {"unk_token", "<unk>"},
+                                          {"fuse_unk", true},
+                                          {"ignore_merges", true},
+                                          {"continuing_subword_prefix", nullptr}}),
+            R"({"unk_token":null,"fuse_unk":false,"ignore_merges":false,)"
+            R"("continuing_subword_prefix":null})");
+  EXPECT_EQ(settings("GemmaTokenizer", {{"type", "BPE"}}),
+            R"({"fuse_unk":true,"unk_token":"<unk>","byte_fallback":true})");
+}
+
 TEST(ClassRules, ThePrefixSpaceIsThatOfTheConfig) {
   TokenizerConfigMembers members = {.tokenizer_class = "RobertaTokenizer"};
   members.add_prefix_space = true;

@@ -150,8 +150,8 @@ TEST(PipelineJson, NamesWhatItDoesNotHave) {
 
 TEST(PipelineJson, NamesBrokenVocabularies) {
   Json json = bytes_json();
-  json["model"]["vocab"].begin().value() = 5;
-  EXPECT_THAT(error_of(json), HasSubstr("`model.vocab`: the id of"));
+  json["model"]["vocab"].begin().value() = 5u;
+  EXPECT_THAT(error_of(json), HasSubstr("which is the id of"));
   json = bytes_json();
   json["model"]["merges"].push_back(Json::array({"\u4e00", "a"}));
   EXPECT_THAT(error_of(json), HasSubstr("the vocabulary has no \"\u4e00\""));
@@ -206,6 +206,76 @@ TEST(PipelineJson, AFolderIsWrittenAsItWasRead) {
   EXPECT_EQ(vocabulary.token(vocabulary.mask_id()), "<mask>");
   EXPECT_TRUE(vocabulary.is_continuation(*vocabulary.find("s")));
   EXPECT_FALSE(vocabulary.is_continuation(vocabulary.cls_id()));
+}
+
+// `tokenizers` 0.23 finds the last of repeated pieces, with its score, and gives unknown text the
+// model's unk_id. New tokens follow all pieces of the list.
+TEST(PipelineJson, OfARepeatedPieceTheLastCounts) {
+  Json added = Json::array();
+  for (const auto& [id, content] :
+       {std::pair(0, "<unk>"), std::pair(1, "<s>"), std::pair(2, "</s>"), std::pair(4, "<pad>"),
+        std::pair(11, "<mask>"), std::pair(12, "<new>")}) {
+    added.push_back({{"id", id}, {"content", content}, {"special", true}, {"normalized", false}});
+  }
+  const Json file = {
+      {"version", "1.0"},
+      {"added_tokens", added},
+      {"pre_tokenizer",
+       {{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", "always"}}},
+      {"post_processor", {{"type", "BertProcessing"}, {"cls", {"<s>", 1}}, {"sep", {"</s>", 2}}}},
+      {"model",
+       {{"type", "Unigram"},
+        {"unk_id", 0},
+        {"vocab", parse_json(R"([["<unk>", 0], ["<s>", 0], ["</s>", 0], ["<unk>", 0], ["<pad>", 0],
+                                 ["▁a", -1], ["▁b", -2], ["▁a", -9], ["▁", -3], ["a", -1.5],
+                                 ["c", -5], ["<mask>", 0]])",
+                             "pieces")}}}};
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "tokenizer.json", json_text(file));
+  // transformers writes the ids that count.
+  write_file_atomically(folder / "tokenizer_config.json",
+                        R"({"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": "<unk>",
+                            "cls_token": "<s>", "sep_token": "</s>", "pad_token": "<pad>",
+                            "mask_token": "<mask>", "added_tokens_decoder": {"3":
+                            {"content": "<unk>", "special": true, "normalized": false}}})");
+  const auto vocabulary = std::make_shared<const text::Vocabulary>(
+      text::Vocabulary::from_parts(read_tokenizer(folder.path()).vocabulary, "here"));
+  EXPECT_EQ(vocabulary->unknown_id(), 3);
+  text::Tokenizer tokenizer(vocabulary, text::Casing::kCased);
+  const auto ids = [&](const char* text) {
+    std::vector<int32_t> found;
+    tokenizer.encode(text, found);
+    return found;
+  };
+  EXPECT_EQ(ids("a b"), (std::vector<int32_t>{8, 9, 6}));
+  EXPECT_EQ(ids("a zz b"), (std::vector<int32_t>{8, 9, 8, 0, 6}));
+  EXPECT_EQ(ids("<unk> a"), (std::vector<int32_t>{3, 8, 9}));
+  EXPECT_EQ(ids("x<pad>a<new>"), (std::vector<int32_t>{8, 0, 4, 8, 9, 12}));
+  EXPECT_EQ(ids("ac<mask>"), (std::vector<int32_t>{8, 9, 10, 11}));
+}
+
+// transformers' XLMRobertaTokenizer gives unknown text the id 3, whatever the file says.
+TEST(PipelineJson, TheUnknownPieceIsThatOfTheClass) {
+  Json json = parse_json(read_file(kGolden / "unigram" / "tokenizer.json"), "golden");
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "tokenizer_config.json",
+                        R"({"tokenizer_class": "XLMRobertaTokenizer", "cls_token": "<s>",
+                            "sep_token": "</s>", "pad_token": "<pad>", "mask_token": "<mask>",
+                            "unk_token": "<unk>"})");
+  json["model"]["vocab"] = parse_json(R"([["<s>", 0], ["<pad>", 0], ["</s>", 0], ["<unk>", 0],
+                                          ["\u2581", -2], ["a", -3], ["<mask>", 0]])",
+                                      "pieces");
+  json["model"]["unk_id"] = 0;
+  json["added_tokens"] = Json::array();
+  json["post_processor"] = nullptr;
+  write_file_atomically(folder / "tokenizer.json", json_text(json));
+  const TokenizerFiles files = read_tokenizer(folder.path());
+  text::Tokenizer tokenizer(std::make_shared<const text::Vocabulary>(
+                                text::Vocabulary::from_parts(files.vocabulary, "here")),
+                            text::Casing::kCased);
+  std::vector<int32_t> ids;
+  tokenizer.encode("a zz", ids);
+  EXPECT_EQ(ids, (std::vector<int32_t>{4, 5, 4, 3}));
 }
 
 TEST(PipelineJson, ExplainsEveryPiece) {

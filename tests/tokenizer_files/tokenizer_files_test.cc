@@ -133,11 +133,13 @@ TEST_F(TokenizerFilesTest, VocabularyOfTokenizerJson) {
   EXPECT_THAT(vocabulary().token(8), "");
   EXPECT_EQ(vocabulary().find("c"), 9);
   EXPECT_THAT(error_of([](Json& json) { json["model"]["vocab"]["c"] = 6; }),
-              HasSubstr("key `model.vocab`: the id of \"c\""));
+              HasSubstr("key `model.vocab.c` is 6, which is the id of \"b\" as well"));
+  EXPECT_THAT(error_of([](Json& json) { json["model"]["vocab"]["c"] = "6"; }),
+              HasSubstr("key `model.vocab.c` is \"6\"; the token's id was expected"));
   EXPECT_THAT(error_of([](Json& json) { json["model"]["vocab"]["c"] = 4000000000; }),
-              HasSubstr("the id of \"c\""));
+              HasSubstr("key `model.vocab.c` is 4000000000; the vocabulary has 8 tokens"));
   EXPECT_THAT(error_of([](Json& json) { json["model"]["vocab"] = Json::array(); }),
-              HasSubstr("not a WordPiece vocabulary"));
+              HasSubstr("is not an object of tokens and their ids"));
 }
 
 TEST_F(TokenizerFilesTest, VocabulariesThatDisagreeAreNamed) {
@@ -288,7 +290,8 @@ TEST_F(TokenizerFilesTest, WordPieceOfOtherRules) {
     EXPECT_EQ(error_of(change), "(no error)");
     EXPECT_TRUE(vocabulary().pipeline() != nullptr);
     write("tokenizer_config.json", R"({"tokenizer_class": "BertTokenizer"})");
-    EXPECT_THAT(error(), HasSubstr("its rules are not BERT's WordPiece"));
+    EXPECT_THAT(error(), HasSubstr("its rules are not BERT's WordPiece, and key `tokenizer_class` "
+                                   "of tokenizer_config.json is \"BertTokenizer\""));
   }
 }
 

@@ -109,7 +109,7 @@ text::Vocabulary StoreHead::load_vocabulary(const Path& folder) const {
   require_regular_file(path);
   text::VocabularyParts parts;
   if (is_word_piece) {
-    parts = {text::read_vocabulary_lines(path), added_tokens, special_names};
+    parts = {text::read_saved_tokens(path), added_tokens, special_names};
   } else {
     parts = formats::read_tokenizer_with(path).vocabulary;
   }

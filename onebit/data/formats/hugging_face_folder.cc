@@ -27,6 +27,7 @@ constexpr std::pair<const char*, uint64_t> kFiles[] = {
     {"vocab.txt", uint64_t{64} << 20},        {"tokenizer.json", kMaxJsonBytes},
     {"tokenizer_config.json", kMaxJsonBytes}, {"special_tokens_map.json", kMaxJsonBytes},
     {"added_tokens.json", kMaxJsonBytes},     {kCrossEncoderConfig, kMaxConfigBytes},
+    {kChatTemplate, kMaxJsonBytes},
 };
 
 std::vector<TextFile> descriptions_of(const HuggingFaceFolder& content) {
@@ -43,7 +44,7 @@ void require_rows(const HuggingFaceFolder& content, const Path& folder) {
   const auto tokens = static_cast<int64_t>(content.vocabulary.tokens.size());
   require(tokens <= rows,
           "{}: the vocabulary has {} tokens, config.json has vocab_size {}; they belong to "
-          "different models",
+          "different models: take the tokenizer's files from the folder of the config and weights",
           folder.string(), tokens, rows);
   for (const text::AddedToken& token : content.vocabulary.added) {
     require(token.id < rows,

@@ -3,13 +3,67 @@
 #include <unicode/uchar.h>
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "onebit/data/text/utf8.h"
 #include "onebit/data/text/vocabulary.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/json.h"
 
 namespace onebit::text {
+
+// No text has a longer one, and every place of a text is compared with all of them.
+static constexpr size_t kMaxAddedTokenBytes = 4096;
+
+bool is_found_as_written(const AddedToken& token) {
+  return !token.single_word && !token.lstrip && !token.rstrip && !token.normalized;
+}
+
+Json added_token_json(const AddedToken& token) {
+  return {{"id", token.id},          {"content", token.content}, {"single_word", token.single_word},
+          {"lstrip", token.lstrip},  {"rstrip", token.rstrip},   {"normalized", token.normalized},
+          {"special", token.special}};
+}
+
+AddedToken read_added_token(JsonReader& reader) {
+  AddedToken token;
+  token.content = reader.text("content", "");
+  require(!token.content.empty(), "{}: must be the text of the token", reader.place("content"));
+  require(token.content.size() <= kMaxAddedTokenBytes,
+          "{} has {} bytes; an added token has at most {}", reader.place("content"),
+          token.content.size(), kMaxAddedTokenBytes);
+  token.special = reader.boolean("special", false);
+  token.single_word = reader.boolean("single_word", false);
+  token.lstrip = reader.boolean("lstrip", false);
+  token.rstrip = reader.boolean("rstrip", false);
+  token.normalized = reader.boolean("normalized", !token.special);
+  reader.accept("__type");  // written by transformers: "AddedToken"
+  reader.finish();
+  return token;
+}
+
+void take_last_ids(const std::vector<std::string>& tokens, std::vector<AddedToken>& added) {
+  std::unordered_map<std::string, int32_t> last;
+  for (const AddedToken& token : added) {
+    const auto at = static_cast<size_t>(token.id);
+    if (token.id >= 0 && at < tokens.size() && tokens[at] == token.content) {
+      last.emplace(token.content, token.id);
+    }
+  }
+  if (last.empty()) return;
+  for (size_t id = 0; id < tokens.size(); ++id) {
+    const auto found = last.find(tokens[id]);
+    if (found != last.end()) found->second = static_cast<int32_t>(id);
+  }
+  for (AddedToken& token : added) {
+    const auto found = last.find(token.content);
+    if (found != last.end() && tokens[static_cast<size_t>(token.id)] == token.content) {
+      token.id = found->second;
+    }
+  }
+}
+
 namespace {
 
 // The classes \w and \s of regular expressions (Unicode Technical Standard 18).
@@ -20,28 +74,9 @@ bool is_word_character(char32_t code_point) {
          u_hasBinaryProperty(c, UCHAR_JOIN_CONTROL) != 0;
 }
 
-// The last character of a text that is not empty.
-DecodedCharacter last_character(std::string_view text) {
-  const size_t longest = std::min<size_t>(text.size(), 4);
-  for (size_t bytes = longest; bytes > 1; --bytes) {
-    const DecodedCharacter c = decode_utf8(text.substr(text.size() - bytes));
-    if (c.size_bytes == bytes && c.code_point != kReplacementCharacter) return c;
-  }
-  return decode_utf8(text.substr(text.size() - 1));
-}
-
 bool is_inside_word(std::string_view before, std::string_view behind) {
   return (!before.empty() && is_word_character(last_character(before).code_point)) ||
          (!behind.empty() && is_word_character(decode_utf8(behind).code_point));
-}
-
-size_t without_spaces_at_end(std::string_view text) {
-  while (!text.empty()) {
-    const DecodedCharacter c = last_character(text);
-    if (!is_white_space(c.code_point)) break;
-    text.remove_suffix(c.size_bytes);
-  }
-  return text.size();
 }
 
 size_t spaces_at_front(std::string_view text) {
@@ -135,7 +170,7 @@ void TokenPatterns::find(std::string_view text, std::vector<Segment>& segments) 
     at = end;
     const AddedToken& token = found->token;
     if (token.single_word && is_inside_word(text.substr(0, begin), text.substr(end))) continue;
-    if (token.lstrip) begin = std::max(without_spaces_at_end(text.substr(0, begin)), done);
+    if (token.lstrip) begin = std::max(without_spaces_at_end(text.substr(0, begin)).size(), done);
     if (token.rstrip) end += spaces_at_front(text.substr(end));
     if (begin >= end) continue;  // an earlier token with `rstrip` has taken it
     if (done < begin) segments.push_back({done, begin, Segment::kText});

@@ -1,4 +1,4 @@
-// Finds added tokens in a text, by the rules of Hugging Face's `tokenizers`:
+// Added tokens, and where they are in a text, by the rules of Hugging Face's `tokenizers`:
 //
 // - Tokens that are not `normalized` are looked for first, in the text as it is written. The others
 //   are looked for in the normal form of what is left between them.
@@ -19,9 +19,34 @@
 
 #include "onebit/data/text/characters.h"
 #include "onebit/data/text/normal_form.h"
-#include "onebit/data/text/vocabulary.h"
+#include "onebit/ground/base/json_fwd.h"
 
 namespace onebit::text {
+
+// Tokens that a tokenizer has beside its model: they are found in the text before it is split into
+// words. Hugging Face calls them added tokens. The special tokens are among them.
+struct AddedToken {
+  int32_t id = 0;
+  std::string content;
+  bool single_word = false;  // not found inside a word
+  bool lstrip = false;       // takes the white space before it
+  bool rstrip = false;       // takes the white space after it
+  bool normalized = false;   // its normal form is looked for in the normal form of the text
+  bool special = false;      // represents no text
+
+  bool operator==(const AddedToken&) const = default;
+};
+
+// Whether such a token is found wherever its content stands in the text as it is written.
+bool is_found_as_written(const AddedToken& token);
+
+// The member of tokenizer.json's `added_tokens` for this token.
+Json added_token_json(const AddedToken& token);
+// Reads the settings of such an object, without `id`. Errors: no content, an unknown key.
+AddedToken read_added_token(JsonReader& reader);
+
+// Gives added tokens that `tokens` has several times the id that counts, whichever the list has.
+void take_last_ids(const std::vector<std::string>& tokens, std::vector<AddedToken>& added);
 
 using ByteRange = NormalizedWord::Range;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "onebit/data/text/unicode_classes.h"
+#include "onebit/data/text/utf8.h"
 
 namespace onebit::text {
 namespace {
@@ -46,6 +47,15 @@ CharacterKind kind_from_ranges(Casing casing, char32_t code_point) {
 
 bool is_white_space(char32_t code_point) {
   return u_hasBinaryProperty(static_cast<UChar32>(code_point), UCHAR_WHITE_SPACE) != 0;
+}
+
+std::string_view without_spaces_at_end(std::string_view utf8) {
+  while (!utf8.empty()) {
+    const DecodedCharacter c = last_character(utf8);
+    if (!is_white_space(c.code_point)) break;
+    utf8.remove_suffix(c.size_bytes);
+  }
+  return utf8;
 }
 
 const Characters& Characters::get(Casing casing) {

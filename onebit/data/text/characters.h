@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct NormalForm {
 
 // The property White_Space of the ICU library's version of Unicode.
 bool is_white_space(char32_t code_point);
+// The text without such characters at its end.
+std::string_view without_spaces_at_end(std::string_view utf8);
 
 class Characters {
  public:

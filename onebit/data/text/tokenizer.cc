@@ -242,7 +242,9 @@ void explain_pieces(Pipeline& pipeline, const Vocabulary& vocabulary, std::strin
     if (is_special(vocabulary, piece.id)) outcome = WordOutcome::kSpecialToken;
     // The unknown token may also be written in the text.
     const bool is_written = utf8.substr(piece.begin, piece.end - piece.begin) == token;
-    if (piece.id == vocabulary.unknown_id() && !is_written) outcome = WordOutcome::kNoMatch;
+    // Of a repeated unknown piece the model may have another id than the vocabulary finds.
+    const bool is_unknown = token == vocabulary.names().unknown;
+    if (is_unknown && !is_written) outcome = WordOutcome::kNoMatch;
     words.push_back({piece.begin, piece.end, token, {piece}, outcome});
   }
 }

@@ -1,5 +1,6 @@
 #include "onebit/data/text/utf8.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace onebit::text {
@@ -39,6 +40,15 @@ DecodedCharacter decode_utf8(std::string_view text) {
     code_point = (code_point << 6) | (byte(i) & 0x3Fu);
   }
   return {code_point, l.size_bytes};
+}
+
+DecodedCharacter last_character(std::string_view text) {
+  const size_t longest = std::min<size_t>(text.size(), 4);
+  for (size_t bytes = longest; bytes > 1; --bytes) {
+    const DecodedCharacter c = decode_utf8(text.substr(text.size() - bytes));
+    if (c.size_bytes == bytes && c.code_point != kReplacementCharacter) return c;
+  }
+  return decode_utf8(text.substr(text.size() - 1));
 }
 
 std::optional<size_t> first_invalid_utf8(std::string_view text) {

@@ -23,6 +23,9 @@ struct DecodedCharacter {
 };
 DecodedCharacter decode_utf8(std::string_view text);
 
+// The same at the end of a text that is not empty.
+DecodedCharacter last_character(std::string_view text);
+
 // All code points of a text, ill-formed bytes as above.
 std::u32string code_points(std::string_view utf8);
 

@@ -6,44 +6,16 @@
 #include <set>
 #include <utility>
 
+#include "onebit/data/text/characters.h"
 #include "onebit/data/text/pipeline.h"
 #include "onebit/data/text/utf8.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
+#include "onebit/ground/base/printable.h"
 
 namespace onebit::text {
-
-// No text has a longer one, and every place of a text is compared with all of them.
-static constexpr size_t kMaxAddedTokenBytes = 4096;
-
-bool is_found_as_written(const AddedToken& token) {
-  return !token.single_word && !token.lstrip && !token.rstrip && !token.normalized;
-}
-
-Json added_token_json(const AddedToken& token) {
-  return {{"id", token.id},          {"content", token.content}, {"single_word", token.single_word},
-          {"lstrip", token.lstrip},  {"rstrip", token.rstrip},   {"normalized", token.normalized},
-          {"special", token.special}};
-}
-
-AddedToken read_added_token(JsonReader& reader) {
-  AddedToken token;
-  token.content = reader.text("content", "");
-  require(!token.content.empty(), "{}: must be the text of the token", reader.place("content"));
-  require(token.content.size() <= kMaxAddedTokenBytes,
-          "{} has {} bytes; an added token has at most {}", reader.place("content"),
-          token.content.size(), kMaxAddedTokenBytes);
-  token.special = reader.boolean("special", false);
-  token.single_word = reader.boolean("single_word", false);
-  token.lstrip = reader.boolean("lstrip", false);
-  token.rstrip = reader.boolean("rstrip", false);
-  token.normalized = reader.boolean("normalized", !token.special);
-  reader.accept("__type");  // written by transformers: "AddedToken"
-  reader.finish();
-  return token;
-}
 
 namespace {
 
@@ -53,13 +25,16 @@ std::vector<std::string> split_lines(std::string_view text) {
   std::vector<std::string> lines;
   while (!text.empty()) {
     const size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
+    lines.emplace_back(text.substr(0, end));
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t')) {
-      line.remove_suffix(1);
-    }
-    lines.emplace_back(line);
   }
+  return lines;
+}
+
+// The lines as BERT's code and `tokenizers` read them.
+std::vector<std::string> trimmed_lines(std::string_view text) {
+  std::vector<std::string> lines = split_lines(text);
+  for (std::string& line : lines) line.resize(without_spaces_at_end(line).size());
   return lines;
 }
 
@@ -128,6 +103,17 @@ void check_tokens(const std::vector<std::string>& tokens, const std::string& sou
   }
 }
 
+// A store and a model folder have the tokens as the lines of vocab.txt.
+void require_lines(const std::vector<std::string>& tokens, const std::string& source) {
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    require(
+        tokens[i].find('\n') == std::string::npos,
+        "{}: the token {} (id {}) contains a line end, which no line of vocab.txt can hold, and "
+        "no text: give the id a token of its own, for example [unused1]",
+        source, quote(tokens[i]), i);
+  }
+}
+
 }  // namespace
 
 TokenIds token_ids(const std::vector<std::string>& tokens, const std::string& source) {
@@ -141,9 +127,13 @@ TokenIds token_ids(const std::vector<std::string>& tokens, const std::string& so
 }
 
 std::vector<std::string> read_vocabulary_lines(const Path& vocab_txt) {
-  std::vector<std::string> tokens = split_lines(read_given_file(vocab_txt, kVocabularyFile));
+  std::vector<std::string> tokens = trimmed_lines(read_given_file(vocab_txt, kVocabularyFile));
   check_tokens(tokens, vocab_txt.string());
   return tokens;
+}
+
+std::vector<std::string> read_saved_tokens(const Path& vocab_txt) {
+  return split_lines(read_given_file(vocab_txt, kVocabularyFile));
 }
 
 std::string vocabulary_text(const std::vector<std::string>& tokens) {
@@ -153,7 +143,8 @@ std::string vocabulary_text(const std::vector<std::string>& tokens) {
 }
 
 Vocabulary Vocabulary::load(const Path& vocab_txt) {
-  return from_tokens(split_lines(read_given_file(vocab_txt, kVocabularyFile)), vocab_txt.string());
+  return from_tokens(trimmed_lines(read_given_file(vocab_txt, kVocabularyFile)),
+                     vocab_txt.string());
 }
 
 Vocabulary Vocabulary::from_tokens(std::vector<std::string> tokens, const std::string& source) {
@@ -163,6 +154,7 @@ Vocabulary Vocabulary::from_tokens(std::vector<std::string> tokens, const std::s
 Vocabulary Vocabulary::from_parts(VocabularyParts parts, const std::string& source) {
   Vocabulary vocabulary;
   vocabulary.ids_ = token_ids(parts.tokens, source);
+  if (!parts.pipeline) require_lines(parts.tokens, source);
   report_idle_lines(parts.tokens, vocabulary.ids_, source);
   vocabulary.ids_.erase("");
   vocabulary.tokens_ = std::move(parts.tokens);
@@ -173,6 +165,7 @@ Vocabulary Vocabulary::from_parts(VocabularyParts parts, const std::string& sour
   vocabulary.has_segments_ = parts.has_segments;
   vocabulary.finds_names_ = parts.finds_names;
   vocabulary.decoder_ = std::move(parts.decoder);
+  vocabulary.kept_ = std::move(parts.kept);
   if (vocabulary.pipeline_) {
     vocabulary.word_mark_ = vocabulary.pipeline_->word_mark;
     const std::string& mark = vocabulary.pipeline_->continuing_mark;
@@ -189,12 +182,15 @@ Vocabulary Vocabulary::from_parts(VocabularyParts parts, const std::string& sour
 void Vocabulary::set_added(std::vector<AddedToken> added, const std::string& source) {
   std::stable_sort(added.begin(), added.end(),
                    [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
-  const bool has_idle_lines = ids_.size() != tokens_.size();
+  // A list of pieces counts those that it repeats, too, and other vocabularies are by token.
+  const bool is_list = pipeline_ && std::holds_alternative<Unigram>(pipeline_->model);
+  const bool has_idle_lines = !is_list && ids_.size() != tokens_.size();
   for (const AddedToken& token : added) {
     const auto [place, is_new] = ids_.emplace(token.content, size());
     require(place->second == token.id,
-            "{}: the added token '{}' has the id {}; `tokenizers` gives it {}: {}", source,
-            token.content, token.id, place->second,
+            "{}: the added token '{}' has the id {}; `tokenizers` gives it {}: {}; correct the id "
+            "if the model has a row for it there, or remove the token",
+            source, token.content, token.id, place->second,
             is_new ? "added tokens follow the vocabulary without a gap"
                    : "the vocabulary has it there");
     // `tokenizers` counts distinct tokens, so it would give the token an id that a line has
@@ -222,17 +218,25 @@ void Vocabulary::set_added(std::vector<AddedToken> added, const std::string& sou
 }
 
 void Vocabulary::set_roles(const std::string& source) {
-  const auto special = [&](const std::string& token) {
-    const auto id = find(token);
-    require(id.has_value(), "{}: no {} among {} tokens; an encoder needs it: add it{}", source,
-            token, size(), pipeline_ ? " to added_tokens" : " as a line of its own");
-    return *id;
+  const SpecialNames usual;
+  const auto special = [&](const char* role, const std::string& token,
+                           const std::string& usual_token) {
+    if (const auto id = find(token)) return *id;
+    // The role may be what is wrong, and not the vocabulary.
+    fail("{}: no {} among {} tokens, and an encoder needs its {}: {}{}", source, token, size(),
+         role,
+         pipeline_ || !source.ends_with(".txt") ? "add it to the tokenizer's tokens"
+                                                : "add it as a line of its own",
+         token == usual_token ? ""
+                              : fmt::format(", or correct `{}` in tokenizer_config.json and "
+                                            "special_tokens_map.json",
+                                            role));
   };
-  unknown_id_ = special(names_.unknown);
-  cls_id_ = special(names_.cls);
-  sep_id_ = special(names_.sep);
-  mask_id_ = special(names_.mask);
-  pad_id_ = special(names_.pad);
+  unknown_id_ = special("unk_token", names_.unknown, usual.unknown);
+  cls_id_ = special("cls_token", names_.cls, usual.cls);
+  sep_id_ = special("sep_token", names_.sep, usual.sep);
+  mask_id_ = special("mask_token", names_.mask, usual.mask);
+  pad_id_ = special("pad_token", names_.pad, usual.pad);
   std::string further;
   if (!is_plain_) {
     for (const AddedToken& token : added_) further += json_text(added_token_json(token)) + "\n";
@@ -253,7 +257,8 @@ VocabularyParts Vocabulary::parts() const {
           .pipeline = pipeline_,
           .pair = pair_,
           .has_segments = has_segments_,
-          .decoder = decoder_};
+          .decoder = decoder_,
+          .kept = kept_};
 }
 
 // As in `tokenizers`: an added token that is searched for in its normal form is shown in that form.

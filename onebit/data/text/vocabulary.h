@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "onebit/data/text/added_token_finder.h"
 #include "onebit/data/text/decoder.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json_fwd.h"
@@ -46,28 +48,6 @@ inline std::string_view special_token_at(std::string_view text) {
   return {};
 }
 
-// Tokens that a tokenizer has beside its model: they are found in the text before it is split into
-// words. Hugging Face calls them added tokens. The special tokens are among them.
-struct AddedToken {
-  int32_t id = 0;
-  std::string content;
-  bool single_word = false;  // not found inside a word
-  bool lstrip = false;       // takes the white space before it
-  bool rstrip = false;       // takes the white space after it
-  bool normalized = false;   // its normal form is looked for in the normal form of the text
-  bool special = false;      // represents no text
-
-  bool operator==(const AddedToken&) const = default;
-};
-
-// Whether such a token is found wherever its content stands in the text as it is written.
-bool is_found_as_written(const AddedToken& token);
-
-// The member of tokenizer.json's `added_tokens` for this token.
-Json added_token_json(const AddedToken& token);
-// Reads the settings of such an object, without `id`. Errors: no content, an unknown key.
-AddedToken read_added_token(JsonReader& reader);
-
 struct TokenHash {
   using is_transparent = void;
   size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
@@ -78,9 +58,13 @@ using TokenIds = std::unordered_map<std::string, int32_t, TokenHash, std::equal_
 // line in `source`: no tokens, bytes that are not UTF-8, a byte order mark.
 TokenIds token_ids(const std::vector<std::string>& tokens, const std::string& source);
 
-// Returns the tokens of a vocab.txt in order. Carriage returns, blanks and tabs at the end of a
-// line are removed. Errors: no file, and the errors of token_ids().
+// Returns the tokens of a vocab.txt in order. White space at the end of a line is removed, no-break
+// spaces too, as `tokenizers` does: "a" and "a " are one token there, that of the later line.
+// Errors: no file, and the errors of token_ids().
 std::vector<std::string> read_vocabulary_lines(const Path& vocab_txt);
+// Returns the tokens of a file that Vocabulary::save() wrote. They may end with white space, as
+// they may in tokenizer.json.
+std::vector<std::string> read_saved_tokens(const Path& vocab_txt);
 // Returns the content of such a file.
 std::string vocabulary_text(const std::vector<std::string>& tokens);
 
@@ -92,6 +76,16 @@ struct PairTemplate {
   int second_segment = 1;
 
   bool operator==(const PairTemplate&) const = default;
+};
+
+// What a tokenizer's folder says that changes no id, and that its users would miss in a folder that
+// is written from it.
+struct KeptSettings {
+  // Members of tokenizer_config.json, as JSON: {"padding_side", "\"left\""}.
+  std::map<std::string, std::string> members = {};
+  std::map<std::string, std::string> files = {};  // content by name
+
+  bool operator==(const KeptSettings&) const = default;
 };
 
 // What the files of a vocabulary contain.
@@ -109,6 +103,7 @@ struct VocabularyParts {
   // Whether a model is told the segments. If not, both texts are in segment 0 for it.
   bool has_segments = true;
   Decoder decoder = {};  // from ids to text
+  KeptSettings kept = {};
 
   bool operator==(const VocabularyParts&) const = default;
 };
@@ -149,6 +144,7 @@ class Vocabulary {
   // The segment of a pair's second text for a model that is used or fine-tuned.
   int32_t second_segment() const { return has_segments_ ? pair_.second_segment : 0; }
   const Decoder& decoder() const { return decoder_; }
+  const KeptSettings& kept() const { return kept_; }
   // The text of ids (Tokenizer::decode()).
   std::string decode(std::span<const int32_t> ids, bool skips_special) const;
   // Whether vocab.txt says all: the model is BERT's WordPiece, and only BERT's special tokens are
@@ -183,6 +179,7 @@ class Vocabulary {
   PairTemplate pair_;
   bool has_segments_ = true, finds_names_ = true, shows_words_ = true, is_plain_ = true;
   Decoder decoder_;
+  KeptSettings kept_;
   int32_t unknown_id_ = 0, cls_id_ = 0, sep_id_ = 0, mask_id_ = 0, pad_id_ = 0;
   uint32_t checksum_ = 0;
 };

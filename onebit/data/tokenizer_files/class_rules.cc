@@ -8,11 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "onebit/data/tokenizer_files/component_json.h"
 #include "onebit/data/tokenizer_files/tokenizer_files.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
+#include "onebit/ground/base/printable.h"
 
 namespace onebit::formats {
 namespace {
@@ -90,7 +92,46 @@ Json words_with_marks(const TokenizerConfigMembers& members) {
 struct Rules {
   const char* model;  // the type of the models that the class has
   Json normalizer, pre_tokenizer;
+  Json settings;  // of the model, whatever the file says
 };
+
+Json byte_pair_settings() {
+  return {{"continuing_subword_prefix", ""},
+          {"end_of_word_suffix", ""},
+          {"fuse_unk", false},
+          {"unk_token", nullptr},
+          {"byte_fallback", false},
+          {"ignore_merges", false}};
+}
+
+// What a member of the name would say, or nothing: an absent text is empty, an absent switch off.
+bool is_same_setting(const Json& a, const Json& b) {
+  const auto says_nothing = [](const Json& value) {
+    return value.is_null() || value == Json("") || value == false;
+  };
+  return a == b || (says_nothing(a) && says_nothing(b));
+}
+
+std::string unknown_token(const TokenizerConfigMembers& members) {
+  const auto named = members.specials.roles.find("unk_token");
+  return named == members.specials.roles.end() ? "<unk>" : named->second.content;
+}
+
+// CamemBERT's unknown piece is the first one of that name.
+uint64_t first_piece(const Json& tokenizer, const std::string& name) {
+  const Json& pieces = member_of(member_of(tokenizer, "model"), "vocab");
+  for (size_t i = 0; pieces.is_array() && i < pieces.size(); ++i) {
+    if (pieces[i].is_array() && !pieces[i].empty() && pieces[i][0] == name) {
+      return i;
+    }
+  }
+  return 0;
+}
+
+// The id of the unknown piece is fixed in the classes of XLM-R and ALBERT.
+Json unigram_settings(uint64_t unknown_id) {
+  return {{"unk_id", unknown_id}, {"byte_fallback", false}};
+}
 
 std::optional<Rules> rules_of(const TokenizerConfigMembers& members, const Json& tokenizer) {
   const std::string name = without_fast(members.tokenizer_class);
@@ -100,19 +141,28 @@ std::optional<Rules> rules_of(const TokenizerConfigMembers& members, const Json&
                  {{"type", "ByteLevel"},
                   {"add_prefix_space", members.add_prefix_space.value_or(false)},
                   {"trim_offsets", true},
-                  {"use_regex", true}}};
+                  {"use_regex", true}},
+                 byte_pair_settings()};
   }
   if (name == "GemmaTokenizer") {
+    Json settings = byte_pair_settings();
+    settings.update(
+        {{"fuse_unk", true}, {"unk_token", unknown_token(members)}, {"byte_fallback", true}});
     return Rules{"BPE",
                  replace(" ", "▁"),
                  {{"type", "Split"},
                   {"pattern", {{"String", " "}}},
                   {"behavior", "MergedWithPrevious"},
-                  {"invert", false}}};
+                  {"invert", false}},
+                 std::move(settings)};
   }
   if (name == "XLMRobertaTokenizer" || name == "CamembertTokenizer") {
+    constexpr uint64_t kOfXlmRoberta = 3;
+    const bool is_fixed = name == "XLMRobertaTokenizer";
     return Rules{"Unigram", sequence("normalizers", compiled_map(tokenizer)),
-                 words_with_marks(members)};
+                 words_with_marks(members),
+                 unigram_settings(is_fixed ? kOfXlmRoberta
+                                           : first_piece(tokenizer, unknown_token(members)))};
   }
   if (name != "AlbertTokenizer") return std::nullopt;
   Json steps = {replace("``", "\""), replace("''", "\"")};
@@ -122,7 +172,9 @@ std::optional<Rules> rules_of(const TokenizerConfigMembers& members, const Json&
   }
   if (members.lower_case.value_or(true)) steps.push_back({{"type", "Lowercase"}});
   for (const Json& map : compiled_map(tokenizer)) steps.push_back(map);
-  return Rules{"Unigram", sequence("normalizers", std::move(steps)), words_with_marks(members)};
+  constexpr uint64_t kOfAlbert = 1;
+  return Rules{"Unigram", sequence("normalizers", std::move(steps)), words_with_marks(members),
+               unigram_settings(kOfAlbert)};
 }
 
 // A text of the config.json in `folder`. Empty: there is none.
@@ -197,12 +249,20 @@ Json with_class_rules(const Path& folder, Json tokenizer,
   if (!rules || member(member(tokenizer, "model"), "type") != rules->model) return tokenizer;
   if (takes_file_alone(model_member(folder, "model_type"))) return tokenizer;
   std::string replaced;
+  const auto note = [&](const std::string& key) {
+    replaced += (replaced.empty() ? "" : " and ") + key;
+  };
   for (const auto& [key, made] :
        {std::pair(kNormalizer, &rules->normalizer), {kPreTokenizer, &rules->pre_tokenizer}}) {
     const std::vector<Json> parts = parts_of(*made);
     if (parts_of(member(tokenizer, key)) == parts) continue;
     tokenizer[key] = parts.empty() ? Json() : *made;
-    replaced += (replaced.empty() ? "" : " and ") + std::string(key);
+    note(key);
+  }
+  for (const auto& [key, value] : rules->settings.items()) {
+    if (is_same_setting(member_of(tokenizer["model"], key.c_str()), value)) continue;
+    tokenizer["model"][key] = value;
+    note("model." + key);
   }
   if (!replaced.empty()) {
     log_info(
@@ -236,11 +296,12 @@ void check_word_piece_rules(const TokenizerConfigMembers& members, const Tokeniz
 
 void check_word_piece_class(const std::optional<TokenizerConfigMembers>& members,
                             const std::string& place) {
-  require(!members || !members->is_pipeline,
-          "{}: its model is WordPiece, and key `tokenizer_class` of {} is a class of byte pairs or "
-          "of a unigram model; write BertTokenizer there if the rules are BERT's, or "
-          "PreTrainedTokenizerFast",
-          place, kTokenizerConfigJson);
+  require(
+      !members || !members->is_pipeline,
+      "{}: its model is WordPiece, and key `tokenizer_class` of {} is {}, a class of byte pairs "
+      "or of a unigram model; write BertTokenizer there if the rules are BERT's, or "
+      "PreTrainedTokenizerFast",
+      place, kTokenizerConfigJson, members ? quote(members->tokenizer_class) : "");
   require(!members || !members->add_prefix_space.value_or(false),
           "{}: key `add_prefix_space` is true; a WordPiece tokenizer adds nothing to the text",
           place);
@@ -251,9 +312,10 @@ void check_pipeline_class(const std::optional<TokenizerConfigMembers>& members,
                           const TokenizerJson& json, const Path& combined) {
   require(
       !members || !members->is_bert,
-      "{}: its rules are not BERT's WordPiece, and key `tokenizer_class` of {} is a BERT class, "
-      "which has these; if the rules of the file are right, write PreTrainedTokenizerFast there",
-      combined.string(), kTokenizerConfigJson);
+      "{}: its rules are not BERT's WordPiece, and key `tokenizer_class` of {} is {}, a class that "
+      "has only BERT's rules; write PreTrainedTokenizerFast there if the file is the model's, or "
+      "take the model's own tokenizer.json",
+      combined.string(), kTokenizerConfigJson, members ? quote(members->tokenizer_class) : "");
   if (!members || !members->add_prefix_space) return;
   const bool said = *members->add_prefix_space;
   const bool does = json.pipeline->pre_tokenizer.adds_prefix_space().value_or(said);

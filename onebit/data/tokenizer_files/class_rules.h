@@ -1,6 +1,6 @@
 // What the classes of transformers 5 make of a tokenizer.json. Those with rules of their own take
-// the vocabulary from it, and build the normaliser and the pre-tokeniser from
-// tokenizer_config.json.
+// the vocabulary from it, and build the normaliser, the pre-tokeniser and the settings of the model
+// from tokenizer_config.json.
 #pragma once
 
 #include <optional>
@@ -18,9 +18,10 @@ namespace onebit::formats {
 // has no such model.
 std::string implied_class(const Path& folder, const Json& tokenizer);
 
-// The content of a tokenizer.json in `folder`, with "normalizer" and "pre_tokenizer" of the class
-// if it has byte pairs or a unigram model. What differs from the file's is logged with `place`, the
-// file's. Models of some types are read without their class.
+// The content of a tokenizer.json in `folder`, with the class's "normalizer", "pre_tokenizer" and
+// settings of "model" (the unknown token, prefixes and so on) if it has byte pairs or a unigram
+// model. What differs from the file's is logged with `place`, the file's. Models of some types are
+// read without their class.
 Json with_class_rules(const Path& folder, Json tokenizer,
                       const std::optional<TokenizerConfigMembers>& members,
                       const std::string& place);

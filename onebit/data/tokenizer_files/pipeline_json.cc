@@ -17,24 +17,6 @@ namespace {
 
 constexpr int64_t kLongestWord = 100;
 
-// {"the": 262, ...}
-std::vector<std::string> vocabulary_of(const Json& vocabulary, const std::string& place) {
-  require(vocabulary.is_object() && !vocabulary.empty(),
-          "{}: key `model.vocab` is not an object of tokens and their ids", place);
-  const uint64_t limit = 2 * uint64_t{vocabulary.size()} + 1024;
-  std::vector<std::string> tokens;
-  for (const auto& [token, id] : vocabulary.items()) {
-    const bool is_id = id.is_number_unsigned() && id.get<uint64_t>() < limit;
-    const size_t at = is_id ? id.get<size_t>() : 0;
-    if (is_id && tokens.size() <= at) tokens.resize(at + 1);
-    require(is_id && tokens[at].empty(),
-            "{}: key `model.vocab`: the id of {} is not a number below {} of its own", place,
-            quote(token), limit);
-    tokens[at] = token;
-  }
-  return tokens;
-}
-
 // ["a b", ...] or [["a", "b"], ...]
 std::vector<text::BytePairs::Merge> merges_of(const Json& list, const std::string& place) {
   require(list.is_array(), "{}: key `model.merges` is not a list", place);
@@ -233,6 +215,31 @@ uint32_t checksum_of(const Json& json) {
 }
 
 }  // namespace
+
+std::vector<std::string> vocabulary_of(const Json& vocabulary, const std::string& place) {
+  require(vocabulary.is_object() && !vocabulary.empty(),
+          "{}: key `model.vocab` is not an object of tokens and their ids", place);
+  // Programs that drop a repeated token leave its first id without a token.
+  const uint64_t limit = 2 * uint64_t{vocabulary.size()} + 1024;
+  std::vector<std::string> tokens;
+  for (const auto& [token, id] : vocabulary.items()) {
+    const bool is_id = id.is_number_unsigned();
+    if (!is_id || id.get<uint64_t>() >= limit) {
+      fail("{}: key `model.vocab.{}` is {}; {}", place, printable(token), json_text(id),
+           !is_id ? "the token's id was expected"
+                  : fmt::format("the vocabulary has {} tokens, whose ids are 0, 1, 2 and so on",
+                                vocabulary.size()));
+    }
+    const auto at = id.get<size_t>();
+    if (tokens.size() <= at) tokens.resize(at + 1);
+    if (!tokens[at].empty()) {
+      fail("{}: key `model.vocab.{}` is {}, which is the id of {} as well; correct one of them",
+           place, printable(token), at, quote(tokens[at]));
+    }
+    tokens[at] = token;
+  }
+  return tokens;
+}
 
 bool has_pipeline(const Json& json) {
   const Json& model = json.is_object() ? member_of(json, "model") : json;

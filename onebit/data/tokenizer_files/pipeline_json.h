@@ -17,6 +17,9 @@ struct PipelineJson {
   std::shared_ptr<text::PipelineRules> rules;
 };
 
+// The tokens of {"the": 262, ...} by id, "" where an id has none. Errors name `place` and the key.
+std::vector<std::string> vocabulary_of(const Json& vocabulary, const std::string& place);
+
 // Whether the file's model is one of those.
 bool has_pipeline(const Json& json);
 // Reads `normalizer`, `pre_tokenizer`, `model`, and from `post_processor` what it does to offsets.

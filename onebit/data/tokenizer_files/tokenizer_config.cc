@@ -9,6 +9,7 @@
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/printable.h"
+#include "onebit/ground/base/wording.h"
 
 namespace onebit::formats {
 namespace {
@@ -74,8 +75,6 @@ constexpr const char* kHarmless[] = {"_commit_hash",
                                      "backend",
                                      "bos_token_id",
                                      "cache_dir",
-                                     "chat_template",
-                                     "clean_up_tokenization_spaces",
                                      "cls_token_id",
                                      "device_map",
                                      "eos_token_id",
@@ -96,11 +95,8 @@ constexpr const char* kHarmless[] = {"_commit_hash",
                                      "mirror",
                                      "model_type",
                                      "name_or_path",
-                                     "pad_to_multiple_of",
                                      "pad_token_id",
-                                     "pad_token_type_id",
                                      "padding",
-                                     "padding_side",
                                      "processor_class",
                                      "proxies",
                                      "resume_download",
@@ -114,7 +110,6 @@ constexpr const char* kHarmless[] = {"_commit_hash",
                                      "revision",
                                      "sep_token_id",
                                      "sp_model_kwargs",
-                                     "spaces_between_special_tokens",
                                      "special_tokens_map_file",
                                      "stride",
                                      "subfolder",
@@ -132,6 +127,16 @@ constexpr const char* kHarmless[] = {"_commit_hash",
                                      "verbose",
                                      "vocab_file",
                                      "vocab_size"};
+
+// Members that change no id either, and that somebody uses who loads the folder in transformers.
+constexpr const char* kKept[] = {"bos_token",
+                                 "chat_template",
+                                 "clean_up_tokenization_spaces",
+                                 "eos_token",
+                                 "pad_to_multiple_of",
+                                 "pad_token_type_id",
+                                 "padding_side",
+                                 "spaces_between_special_tokens"};
 
 constexpr const char* kRoles[] = {"unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
 constexpr const char* kOtherRoles[] = {"bos_token", "eos_token"};
@@ -223,6 +228,17 @@ void refuse_never_split(JsonReader& reader, const NamedSpecials& specials) {
           reader.place("never_split"), json_text(given));
 }
 
+// The class that a misspelled name means. Classes of other models have names that are near as well:
+// LlamaTokenizer and GemmaTokenizer.
+std::string similar_class(const std::string& given) {
+  if (given.ends_with("Tokenizer") || given.ends_with("TokenizerFast")) return "";
+  std::vector<std::string> known(std::begin(kBertClasses), std::end(kBertClasses));
+  known.insert(known.end(), std::begin(kPipelineClasses), std::end(kPipelineClasses));
+  known.insert(known.end(), std::begin(kOtherWordPieceClasses), std::end(kOtherWordPieceClasses));
+  known.insert(known.end(), std::begin(kGenericClasses), std::end(kGenericClasses));
+  return nearest_word(given, known);
+}
+
 void read_class(JsonReader& reader, TokenizerConfigMembers& members) {
   const std::string given = reader.text("tokenizer_class", "BertTokenizer");
   const auto is_in = [&](const auto& list) {
@@ -241,13 +257,26 @@ void read_class(JsonReader& reader, TokenizerConfigMembers& members) {
       "{} is {}, which puts </s> behind a text and nothing before it; onebit puts [CLS] and [SEP] "
       "around it: if the template of tokenizer.json is right, write PreTrainedTokenizerFast",
       reader.place("tokenizer_class"), quote(given));
+  const std::string near = similar_class(given);
   require(
       members.is_bert || members.is_generic,
-      "{} is {}; onebit knows BertTokenizer, DistilBertTokenizer, ElectraTokenizer, "
+      "{} is {}{}; onebit knows BertTokenizer, DistilBertTokenizer, ElectraTokenizer, "
       "MPNetTokenizer, RobertaTokenizer, XLMRobertaTokenizer, CamembertTokenizer and their like, "
       "and "
       "PreTrainedTokenizerFast and TokenizersBackend with a tokenizer.json",
-      reader.place("tokenizer_class"), quote(given));
+      reader.place("tokenizer_class"), quote(given),
+      near.empty() ? "" : fmt::format(" (did you mean {}?)", quote(near)));
+}
+
+// These classes keep do_lower_case to themselves: the text is lower-cased in any case.
+void require_lower_case(JsonReader& reader, const TokenizerConfigMembers& members) {
+  constexpr const char* kAlwaysLower[] = {"DPRQuestionEncoderTokenizer",
+                                          "DPRContextEncoderTokenizer", "DPRReaderTokenizer"};
+  if (std::ranges::find(kAlwaysLower, members.tokenizer_class) == std::end(kAlwaysLower)) return;
+  require(members.lower_case.value_or(true),
+          "{} is {}, which lower-cases text in transformers 5 although do_lower_case is false; "
+          "write BertTokenizer as tokenizer_class if the model is cased, or do_lower_case true",
+          reader.place("tokenizer_class"), quote(members.tokenizer_class));
 }
 
 void require_fixed_names(JsonReader& reader, const NamedSpecials& specials) {
@@ -294,6 +323,7 @@ TokenizerConfigMembers parse_tokenizer_config(const Json& json, const std::strin
     return reader.boolean(key, true);
   };
   members.lower_case = flag("do_lower_case");
+  require_lower_case(reader, members);
   members.strip_accents = flag("strip_accents");
   if (members.tokenizer_class.starts_with("AlbertTokenizer")) {
     members.keep_accents = flag("keep_accents");
@@ -323,6 +353,10 @@ TokenizerConfigMembers parse_tokenizer_config(const Json& json, const std::strin
   members.add_prefix_space = flag("add_prefix_space");
   refuse(reader, "auto_map", nullptr, "it names a tokenizer of its own, which onebit does not run");
   refuse(reader, "init_inputs", Json::array(), "onebit does not know what they change");
+  for (const char* key : kKept) {
+    const Json& value = reader.raw(key);
+    if (!value.is_null()) members.kept[key] = json_text(value);
+  }
   for (const char* key : kHarmless) reader.accept(key);
   finish_tokenizer_file(reader);
   return members;

@@ -38,7 +38,8 @@ struct TokenizerConfigMembers {
   std::optional<bool> add_prefix_space;
   std::optional<bool> keep_accents;  // of AlbertTokenizer
   NamedSpecials specials;
-  std::vector<text::AddedToken> added;  // "added_tokens_decoder"
+  std::vector<text::AddedToken> added;      // "added_tokens_decoder"
+  std::map<std::string, std::string> kept;  // KeptSettings::members
 };
 
 // "No limit": transformers writes 10^30.

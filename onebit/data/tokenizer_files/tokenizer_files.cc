@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "onebit/data/text/characters.h"
+#include "onebit/data/tokenizer_files/added_tokens.h"
 #include "onebit/data/tokenizer_files/class_rules.h"
 #include "onebit/data/tokenizer_files/tokenizer_config.h"
 #include "onebit/data/tokenizer_files/tokenizer_json.h"
@@ -20,7 +22,7 @@ using text::AddedToken;
 
 // The files of a tokenizer that exist.
 struct Sources {
-  std::optional<Path> vocabulary, combined, config, specials, added;
+  std::optional<Path> vocabulary, combined, config, specials, added, chat_template;
   // Whether the model beside them implies the class if tokenizer_config.json names none.
   bool have_model = false;
 };
@@ -35,6 +37,7 @@ Sources sources_in(const Path& folder) {
           .config = existing(folder / kTokenizerConfigJson),
           .specials = existing(folder / kSpecialTokensMapJson),
           .added = existing(folder / kAddedTokensJson),
+          .chat_template = existing(folder / kChatTemplate),
           .have_model = true};
 }
 
@@ -64,101 +67,14 @@ NamedSpecials merged(NamedSpecials specials, const NamedSpecials& further, const
   return specials;
 }
 
-// A token that several files have is the same one in all of them.
-class AddedTokens {
- public:
-  void add(const AddedToken& token, const std::string& place) {
-    const auto [found, is_new] = tokens_.emplace(token.content, Placed{token, place});
-    AddedToken& known = found->second.token;
-    require(known.id == token.id,
-            "{}: the id of the added token {} is {}, in {} it is {}; make them agree", place,
-            quote(token.content), token.id, found->second.place, known.id);
-    AddedToken same = token;
-    same.special = known.special;
-    require(same == known,
-            "{}: the added token {} has other settings (single_word, lstrip, rstrip, normalized) "
-            "than in {}; make them agree",
-            place, quote(token.content), found->second.place);
-    known.special = known.special || token.special;
-  }
-  bool contains(const std::string& content) const { return tokens_.contains(content); }
-  // Adds a token of added_tokens.json, which has no settings.
-  void add_bare(const AddedToken& token, const std::string& place) {
-    const auto found = tokens_.find(token.content);
-    AddedToken full = found == tokens_.end() ? token : found->second.token;
-    full.id = token.id;
-    add(full, place);
-  }
-  std::vector<AddedToken> by_id() const {
-    std::vector<AddedToken> list;
-    for (const auto& [content, placed] : tokens_) list.push_back(placed.token);
-    std::stable_sort(list.begin(), list.end(),
-                     [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
-    return list;
-  }
-
- private:
-  struct Placed {
-    AddedToken token;
-    std::string place;  // the file that was read first
-  };
-  std::map<std::string, Placed> tokens_;
-};
-
-// {"[ENT]": 30522}
-void read_bare_tokens(const Path& path, const NamedSpecials& specials, AddedTokens& added) {
-  const Json json = read_json(path);
-  require(json.is_object(), "{}: must be an object", path.string());
-  for (const auto& item : json.items()) {
-    const std::string& content = item.key();
-    const Json& id = item.value();
-    require(id.is_number_unsigned() && id.get<uint64_t>() <= INT32_MAX && !content.empty(),
-            "{}: the value of {} is not a token's id", path.string(), quote(content));
-    const bool special =
-        std::any_of(specials.others.begin(), specials.others.end(),
-                    [&](const AddedToken& token) { return token.content == content; });
-    added.add_bare(
-        {.id = id.get<int32_t>(), .content = content, .normalized = !special, .special = special},
-        path.string());
-  }
-}
-
-// Returns the ids of the named special tokens.
-text::TokenIds special_ids(const NamedSpecials& specials, const text::VocabularyParts& vocabulary) {
-  const std::vector<std::string>& tokens = vocabulary.tokens;
-  text::TokenIds ids;
-  for (const auto& [role, token] : specials.roles) ids.emplace(token.content, -1);
-  for (const AddedToken& token : specials.others) ids.emplace(token.content, -1);
-  for (size_t id = 0; id < tokens.size(); ++id) {
-    const auto found = ids.find(tokens[id]);
-    if (found != ids.end()) found->second = static_cast<int32_t>(id);
-  }
-  std::erase_if(ids, [](const auto& entry) { return entry.second < 0; });
-  return ids;
-}
-
-// Special tokens that no list of added tokens has are tokens of the vocabulary.
-void add_specials(const NamedSpecials& specials, const text::TokenIds& ids,
-                  const std::string& place, AddedTokens& added) {
-  const auto add = [&](AddedToken token) {
-    if (added.contains(token.content)) return;
-    const auto found = ids.find(token.content);
-    require(found != ids.end(),
-            "{}: the special token {} has no id: neither the vocabulary nor a list of added tokens "
-            "has it; remove it, or write it with its id into {}",
-            place, quote(token.content), kAddedTokensJson);
-    token.id = found->second;
-    added.add(token, place);
-  };
-  for (const auto& [role, token] : specials.roles) {
-    if (ids.contains(token.content)) add(token);  // else from_parts() reports what is missing
-  }
-  for (const AddedToken& token : specials.others) add(token);
-}
-
-// vocab.txt may have the added tokens as well, and repeated tokens, which tokenizer.json lacks.
+// vocab.txt may have the added tokens as well, and repeated tokens, which tokenizer.json lacks. It
+// cannot tell white space at the end of a token.
 std::vector<std::string> same_vocabulary(std::vector<std::string> lines, const Path& plain,
                                          const TokenizerJson& json, const Path& combined) {
+  for (size_t id = 0; id < std::min(lines.size(), json.vocabulary.size()); ++id) {
+    const std::string& token = json.vocabulary[id];
+    if (text::without_spaces_at_end(token) == lines[id]) lines[id] = token;
+  }
   if (lines == json.vocabulary) return lines;
   const text::TokenIds ids = text::token_ids(lines, plain.string());
   const auto differ = [&](size_t id, const std::string& line, const std::string& token) {
@@ -231,8 +147,8 @@ std::optional<TokenizerConfigFile> config_of(const std::optional<TokenizerConfig
 void check_template(const std::optional<TokenizerConfigMembers>& members, const TokenizerJson& json,
                     const text::SpecialNames& names, const std::string& place) {
   require(json.unk_token == names.unknown || (json.pipeline && json.unk_token.empty()),
-          "{}: key `model.unk_token` is {}, unk_token is {}", place, quote(json.unk_token),
-          quote(names.unknown));
+          "{}: key `model.unk_token` is {}, and {} has the unk_token {}; make them agree", place,
+          quote(json.unk_token), kTokenizerConfigJson, quote(names.unknown));
   // Many of transformers' classes make the template themselves.
   require(json.cls_token || !members || members->pair,
           "{}: key `post_processor` is none, so no [CLS] and [SEP] are put around a text; onebit "
@@ -240,10 +156,10 @@ void check_template(const std::optional<TokenizerConfigMembers>& members, const 
           "\"BertTokenizer\" into {}",
           place, kTokenizerConfigJson);
   require(!json.cls_token || (*json.cls_token == names.cls && *json.sep_token == names.sep),
-          "{}: key `post_processor` puts {} and {} around a text, cls_token and sep_token are {} "
-          "and {}",
+          "{}: key `post_processor` puts {} and {} around a text, and {} has the cls_token {} and "
+          "the sep_token {}; make them agree",
           place, quote(json.cls_token.value_or("")), quote(json.sep_token.value_or("")),
-          quote(names.cls), quote(names.sep));
+          kTokenizerConfigJson, quote(names.cls), quote(names.sep));
 }
 
 // What a tokenizer.json alone says of the roles: it has no names for [PAD] and [MASK].
@@ -293,11 +209,27 @@ void require_rules(const std::optional<TokenizerConfigMembers>& members, const S
           sources.config ? sources.config->string() : "", kTokenizerJson);
 }
 
+// The added tokens of all files. `of_map` are the specials of special_tokens_map.json, and
+// `specials` all of them.
+std::vector<AddedToken> added_tokens(const Sources& sources,
+                                     const std::optional<TokenizerConfigMembers>& members,
+                                     const std::optional<TokenizerJson>& json,
+                                     const NamedSpecials& specials, const NamedSpecials& of_map,
+                                     const std::vector<std::string>& tokens) {
+  AddedTokens added(tokens);
+  if (members) added.add(members->added, config_place(sources));
+  if (json) added.add(json->added, sources.combined->string());
+  if (sources.added) added.add_file(*sources.added, specials);
+  const text::TokenIds ids = special_ids(specials, tokens);
+  if (members) added.add_specials(members->specials, ids, config_place(sources));
+  if (sources.specials) added.add_specials(of_map, ids, sources.specials->string());
+  return added.by_id();
+}
+
 TokenizerFiles read_sources(const Sources& sources) {
   std::optional<TokenizerConfigMembers> members;
   std::optional<TokenizerJson> json;
   NamedSpecials specials, of_map;
-  AddedTokens added;
   TokenizerFiles files;
   std::string text = sources.combined ? read_regular_file(*sources.combined, kMaxJsonBytes) : "";
   Json combined = sources.combined ? parse_json(text, sources.combined->string()) : Json();
@@ -306,7 +238,7 @@ TokenizerFiles read_sources(const Sources& sources) {
     members = parse_tokenizer_config(config, config_place(sources));
     specials = members->specials;
     files.vocabulary.has_segments = members->has_segments;
-    for (const AddedToken& token : members->added) added.add(token, config_place(sources));
+    files.vocabulary.kept.members = members->kept;
   }
   if (sources.specials) {
     of_map = parse_special_tokens_map(read_json(*sources.specials), sources.specials->string());
@@ -333,7 +265,6 @@ TokenizerFiles read_sources(const Sources& sources) {
     files.vocabulary.finds_names = !json->pipeline || members || sources.specials;
     files.vocabulary.decoder = json->decoder;
     check_template(members, *json, files.vocabulary.names, place);
-    for (const AddedToken& token : json->added) added.add(token, place);
     files.vocabulary.tokens = json->vocabulary;
   } else {
     require_rules(members, sources);
@@ -345,11 +276,12 @@ TokenizerFiles read_sources(const Sources& sources) {
                                                 *sources.vocabulary, *json, *sources.combined);
     }
   }
-  if (sources.added) read_bare_tokens(*sources.added, specials, added);
-  const text::TokenIds ids = special_ids(specials, files.vocabulary);
-  if (members) add_specials(members->specials, ids, config_place(sources), added);
-  if (sources.specials) add_specials(of_map, ids, sources.specials->string(), added);
-  files.vocabulary.added = added.by_id();
+  files.vocabulary.added =
+      added_tokens(sources, members, json, specials, of_map, files.vocabulary.tokens);
+  if (sources.chat_template) {
+    files.vocabulary.kept.files[kChatTemplate] =
+        read_regular_file(*sources.chat_template, kMaxJsonBytes);
+  }
   files.config = config_of(members, json, sources);
   return files;
 }

@@ -19,6 +19,7 @@ inline constexpr const char* kAddedTokensJson = "added_tokens.json";
 inline constexpr const char* kTokenizerConfigJson = "tokenizer_config.json";
 inline constexpr const char* kSpecialTokensMapJson = "special_tokens_map.json";
 inline constexpr const char* kTokenizerJson = "tokenizer.json";
+inline constexpr const char* kChatTemplate = "chat_template.jinja";
 
 // How a BertTokenizer treats text.
 struct TokenizerConfigFile {

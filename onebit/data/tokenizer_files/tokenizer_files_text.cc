@@ -46,6 +46,9 @@ std::string config_text(const TokenizerConfigFile& config, const text::Vocabular
     json["model_input_names"] = {"input_ids", "attention_mask"};
     if (!is_bert) json["model_input_names"] = {"input_ids", "token_type_ids", "attention_mask"};
   }
+  for (const auto& [key, value] : vocabulary.kept().members) {
+    json[key] = nlohmann::json::parse(value);
+  }
   if (!vocabulary.is_plain()) {
     for (const AddedToken& token : vocabulary.added()) {
       json["added_tokens_decoder"][std::to_string(token.id)] = settings_of(token);
@@ -90,6 +93,10 @@ std::string specials_text(const text::Vocabulary& vocabulary) {
   return json_text(json, 2) + "\n";
 }
 
+void add_kept_files(const text::KeptSettings& kept, std::vector<TextFile>& files) {
+  for (const auto& [name, content] : kept.files) files.push_back({name, content});
+}
+
 }  // namespace
 
 std::vector<TextFile> tokenizer_files(const TokenizerFiles& tokenizer) {
@@ -99,6 +106,7 @@ std::vector<TextFile> tokenizer_files(const TokenizerFiles& tokenizer) {
     if (takes_rules_of_model(pipeline->files)) {
       files.push_back({kTokenizerConfigJson, own_rules_text(tokenizer.vocabulary.has_segments)});
     }
+    add_kept_files(tokenizer.vocabulary.kept, files);
     return files;
   }
   ONEBIT_INVARIANT(tokenizer.config.has_value());
@@ -126,6 +134,7 @@ std::vector<TextFile> tokenizer_files(const TokenizerFiles& tokenizer) {
     }
     files.push_back({kAddedTokensJson, json_text(added, 2) + "\n"});
   }
+  add_kept_files(tokenizer.vocabulary.kept, files);
   return files;
 }
 

@@ -61,23 +61,6 @@ void read_normalizer(const Json& json, const std::string& place, TokenizerJson& 
   reader.finish();
 }
 
-void read_vocabulary(const Json& vocabulary, const std::string& place, TokenizerJson& tokenizer) {
-  require(vocabulary.is_object() && !vocabulary.empty(),
-          "{}: key `model.vocab` is not a WordPiece vocabulary", place);
-  // Programs that drop a repeated token leave its first id without a token.
-  const uint64_t limit = 2 * uint64_t{vocabulary.size()} + 1024;
-  std::vector<std::string>& tokens = tokenizer.vocabulary;
-  for (const auto& [token, id] : vocabulary.items()) {
-    const bool is_id = id.is_number_unsigned() && id.get<uint64_t>() < limit;
-    const auto at = is_id ? id.get<size_t>() : 0;
-    if (is_id && tokens.size() <= at) tokens.resize(at + 1);
-    require(is_id && tokens[at].empty(),
-            "{}: key `model.vocab`: the id of {} is not a number below {} of its own", place,
-            quote(token), limit);
-    tokens[at] = token;
-  }
-}
-
 void read_model(const Json& model, const std::string& place, TokenizerJson& tokenizer) {
   require(model.is_object(), "{}: key `model` is not an object", place);
   JsonReader reader(model, place, "model");
@@ -89,7 +72,7 @@ void read_model(const Json& model, const std::string& place, TokenizerJson& toke
   const int64_t longest = reader.integer("max_input_chars_per_word", kLongestWord);
   require(longest == kLongestWord, "{} is {}; onebit's tokenizer has {}",
           reader.place("max_input_chars_per_word"), longest, kLongestWord);
-  read_vocabulary(reader.raw("vocab"), place, tokenizer);
+  tokenizer.vocabulary = vocabulary_of(reader.raw("vocab"), place);
   reader.finish();
 }
 
@@ -138,9 +121,9 @@ std::optional<int64_t> id_of(const std::string& content, const std::vector<std::
   for (const text::AddedToken& token : added) {
     if (token.content == content) return token.id;
   }
-  const auto found = std::find(vocabulary.begin(), vocabulary.end(), content);
-  if (found == vocabulary.end()) return std::nullopt;
-  return found - vocabulary.begin();
+  const auto found = std::find(vocabulary.rbegin(), vocabulary.rend(), content);
+  if (found == vocabulary.rend()) return std::nullopt;
+  return vocabulary.rend() - found - 1;
 }
 
 // A file without a type is one of the first versions of `tokenizers`.
@@ -289,6 +272,7 @@ TokenizerJson parse_tokenizer_json(const Json& json, const std::string& place) {
                  "BertPreTokenizer", place, "pre_tokenizer");
     read_model(reader.raw("model"), place, tokenizer);
   }
+  text::take_last_ids(tokenizer.vocabulary, tokenizer.added);
   read_post_processor(reader.raw("post_processor"), place, tokenizer);
   finish_tokenizer_file(reader);
   return tokenizer;
