@@ -1,8 +1,12 @@
 // The most memory that this process has had, as the kernel counts it.
 #pragma once
 
+#include <malloc.h>
+
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
+#include <memory>
 #include <string>
 
 namespace onebit {
@@ -22,6 +26,13 @@ inline bool clear_peak() {
   std::ofstream command("/proc/self/clear_refs");
   command << "5" << std::flush;
   return command.good();
+}
+
+// Whether free() leads to the C library, and not to a sanitizer, which keeps blocks for a while and
+// has several bytes for each of the program's.
+inline bool is_usual_heap() {
+  const auto block = std::make_unique_for_overwrite<char[]>(size_t{64} << 20);
+  return ::mallinfo2().hblks > 0;
 }
 
 }  // namespace onebit

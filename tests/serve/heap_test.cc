@@ -1,13 +1,14 @@
 #include "onebit/program/serve/heap.h"
 
 #include <gtest/gtest.h>
-#include <malloc.h>
 
 #include <cstdint>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "tests/base/peak_memory.h"
 
 namespace onebit::serve {
 namespace {
@@ -20,12 +21,6 @@ int64_t resident_bytes() {
     if (line.starts_with(name)) return 1024 * std::stoll(line.substr(name.size()));
   }
   return 0;
-}
-
-// Whether free() leads to the C library, and not to a sanitizer, which keeps blocks for a while.
-bool is_usual_heap() {
-  const auto block = std::make_unique<char[]>(size_t{64} << 20);
-  return ::mallinfo2().hblks > 0;
 }
 
 // Small blocks, of which some stay: those that lie between them are in no large piece.
