@@ -1,3 +1,4 @@
+#include "onebit/math/kernels/amx_product.h"
 #include "onebit/math/ops/linear.h"
 #include "tests/ops/linear_fixture.h"
 
@@ -9,8 +10,10 @@ using reference::Matrix;
 class LinearLargeTest : public LinearFixture {};
 
 // Products of the size of a layer's: several blocks of rows and of columns, and a gradient that
-// sums over more rows than one pass. Threads change nothing, and neither does the number of rows.
+// sums over more rows than one pass. With AMX threads change nothing, and neither does the number
+// of rows. oneDNN does not promise that: with AVX2 some elements round in another way.
 TEST_P(LinearLargeTest, ForwardAndBackward) {
+  if (on_cuda()) GTEST_SKIP() << "sizes at which a CPU's products have several blocks";
   constexpr int64_t kRows = 2309, kIn = 290, kOut = 321, kFewRows = 300;
   const Matrix x = random(kRows, kIn, 1), weight = random(kOut, kIn, 2, 0.125);
   const Matrix grad = random(kRows, kOut, 3), bias = random_f32(1, kOut, 4);
@@ -36,19 +39,26 @@ TEST_P(LinearLargeTest, ForwardAndBackward) {
                                 .grad_bias = {}});
     return all;
   };
-  const Results all = compute(context());
   Matrix wanted = product(x, transposed(weight));
   for (int64_t i = 0; i < kRows; ++i) {
     for (int64_t j = 0; j < kOut; ++j) wanted(i, j) += bias(0, j);
   }
-  expect_product(all.y, wanted, x, transposed(weight), dtype(), "y", error_of_bias() + 0x1p-22);
-  expect_product(all.grad_x, sum(random(kRows, kIn, 5), product(grad, weight)), grad, weight,
-                 dtype(), "grad_x", 0x1p-22);
-  expect_product(all.grad_weight, product(transposed(grad), x), transposed(grad), x, DType::kF32,
-                 "grad_weight");
-  if (on_cuda()) return;
+  const Matrix wanted_grad_x = sum(random(kRows, kIn, 5), product(grad, weight));
+  const Matrix wanted_grad_weight = product(transposed(grad), x);
+  const auto expect_right = [&](const Results& got) {
+    expect_product(got.y, wanted, x, transposed(weight), dtype(), "y", error_of_bias() + 0x1p-22);
+    expect_product(got.grad_x, wanted_grad_x, grad, weight, dtype(), "grad_x", 0x1p-22);
+    expect_product(got.grad_weight, wanted_grad_weight, transposed(grad), x, DType::kF32,
+                   "grad_weight");
+  };
+  const Results all = compute(context());
+  expect_right(all);
   Context three = Context::cpu(3);
   const Results again = compute(three);
+  if (dtype() != DType::kBF16 || !kernels::has_amx_products()) {
+    expect_right(again);
+    return;
+  }
   EXPECT_EQ(bytes(again.y), bytes(all.y));
   EXPECT_EQ(bytes(again.grad_x), bytes(all.grad_x));
   EXPECT_EQ(bytes(again.grad_weight), bytes(all.grad_weight));
