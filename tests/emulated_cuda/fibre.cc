@@ -51,10 +51,16 @@ Fibre& Fibre::host() {
 }
 
 void Fibre::reset(void (*entry)()) {
+  const size_t end = kStackBytes - offset_bytes_;
 #if defined(__SANITIZE_ADDRESS__)
-  __asan_unpoison_memory_region(memory_, kStackBytes);  // poisoned by the previous body
+  // The frames that the previous entry left suspended are poisoned. The whole stack would take
+  // longer than most bodies.
+  if (pointer_ != nullptr) {
+    const char* const lowest = static_cast<const char*>(pointer_);
+    __asan_unpoison_memory_region(lowest, static_cast<size_t>(memory_ + end - lowest));
+  }
 #endif
-  pointer_ = fresh_stack(memory_, kStackBytes - offset_bytes_, entry);
+  pointer_ = fresh_stack(memory_, end, entry);
 }
 
 // Announces every switch to the address sanitizer. Its fake stack is reused for the next body,

@@ -101,12 +101,10 @@ uint16_t SharedMemory::half(uint32_t row, int index) const {
   return bits;
 }
 
-std::array<uint16_t, 8> SharedMemory::whole_piece(uint32_t at) const {
-  std::array<uint16_t, 8> values;
-  static_assert(sizeof values == kPieceBytes);
-  race_detector::read(piece(at), sizeof values);
-  std::memcpy(&values, piece(at), sizeof values);
-  return values;
+const uint16_t* SharedMemory::whole_piece(uint32_t at) const {
+  const char* const from = piece(at);
+  race_detector::read(from, kPieceBytes);
+  return reinterpret_cast<const uint16_t*>(from);
 }
 
 void SharedMemory::fill_piece(uint32_t to, int value, size_t size_bytes) {

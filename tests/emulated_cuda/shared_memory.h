@@ -1,7 +1,6 @@
 // The shared memory of the running block.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -21,7 +20,7 @@ class SharedMemory {
   void* object(const void* type, size_t size_bytes, size_t alignment_bytes);
   uint32_t offset(const void* data) const;
   uint16_t half(uint32_t row, int index) const;
-  std::array<uint16_t, 8> whole_piece(uint32_t at) const;
+  const uint16_t* whole_piece(uint32_t at) const;
   void fill_piece(uint32_t to, int value, size_t size_bytes);
   void write_piece(uint32_t to, const void* from, size_t size_bytes);
 

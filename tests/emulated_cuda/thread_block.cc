@@ -238,7 +238,7 @@ uint16_t shared_half(uint32_t row, int index) {
   return block().shared.half(row, index);
 }
 
-std::array<uint16_t, 8> shared_piece(uint32_t at) {
+const uint16_t* shared_piece(uint32_t at) {
   return block().shared.whole_piece(at);
 }
 

@@ -2,7 +2,6 @@
 // only kernels call act for the running thread.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -29,7 +28,7 @@ void* shared_object(const void* type, size_t size_bytes, size_t alignment_bytes)
 uint32_t shared_offset(const void* data);
 uint16_t shared_half(uint32_t row, int index);
 // The eight values in 16 aligned bytes.
-std::array<uint16_t, 8> shared_piece(uint32_t at);
+const uint16_t* shared_piece(uint32_t at);
 
 // Copies 8 or 16 bytes. The destination holds NaN until the thread waits for their group.
 void start_copy(uint32_t to, const void* from, bool exists, size_t size_bytes);

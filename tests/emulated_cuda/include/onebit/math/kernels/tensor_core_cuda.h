@@ -6,6 +6,9 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <type_traits>
+
+#include "tests/emulated_cuda/tensor_core.h"
 #include "tests/emulated_cuda/thread_block.h"
 
 namespace onebit::kernels::cuda {
@@ -63,26 +66,14 @@ inline float half_of(uint32_t word, int half, __half) {
   return __half2float({static_cast<uint16_t>(word >> (16 * half))});
 }
 
-// A lane holds rows lane / 4 and that + 8 of a and c, and column lane / 4 of b. Along k (for c: its
-// columns) it holds 2 (lane % 4) and the next, for a and b also these + 8.
 template <typename T>
 void multiply_add(float (&c)[4], const Quad& a, uint32_t b0, uint32_t b1, T,
                   const Place& place = Place::current()) {
   const auto pair_of = [](uint32_t low, uint32_t high) { return uint64_t{high} << 32 | low; };
   const auto& all = emulated_cuda::exchange(0xFFFFFFFFu, place, pair_of(a.word[0], a.word[1]),
                                             pair_of(a.word[2], a.word[3]), pair_of(b0, b1));
-  const int group = emulated_cuda::lane_index() / 4, pair = emulated_cuda::lane_index() % 4 * 2;
-  for (int i = 0; i < 4; ++i) {
-    const int row = group + i / 2 * 8, column = pair + i % 2;
-    float sum = c[i];
-    for (int k = 0; k < 16; ++k) {
-      const int beside = k % 8 / 2, second = k / 8;
-      const uint32_t left = all.lane[row % 8 * 4 + beside].word[row / 8 + 2 * second];
-      const uint32_t right = all.lane[column * 4 + beside].word[4 + second];
-      sum += half_of(left, k % 2, T{}) * half_of(right, k % 2, T{});
-    }
-    c[i] = sum;
-  }
+  emulated_cuda::add_fragments(c, emulated_cuda::lane_index(), all,
+                               std::is_same_v<T, __nv_bfloat16>);
 }
 
 }  // namespace onebit::kernels::cuda
