@@ -14,8 +14,9 @@ set(ONEBIT_EMULATED_ONCE_CASES "*OfFiftySteps*:*AsOnACpu:*FewRowsOfALargeMatrix*
 Cuda/FamilyPasses.*:Cuda/LargeVocabulary.*")  # as GoogleTest names them
 # Sanitizers check every operation. These take too long there: training that uses the same operations,
 # finite differences of models that differ from others in the head only (training with each is checked),
-# every key of a recipe with every kind of value, statistics, and the choice among the emulated
-# cuBLASLt's algorithms at many sizes.
+# every key of a recipe with every kind of value, statistics, the choice among the emulated
+# cuBLASLt's algorithms at many sizes, attention's kernels in f16, which are those of bf16, and runs with
+# further optimizers that resume or learn (one of each kind is checked, and each optimizer in one_bit).
 set(ONEBIT_LONG_CASES "${ONEBIT_EMULATED_ONCE_CASES}:CudaParity.*:CudaTraining.*:Model/LayersLeftOut.*:\
 Model/ModelGradient.Embedding/*:Model/ModelGradient.ClassificationWithWeights/*:\
 Model/ModelGradient.ManyLabels/*:Model/ModelGradient.MaskedWordsAlone/*:Model/ModelGradient.Values/*:\
@@ -24,7 +25,10 @@ All/OptimizersTest.PackedMatricesChangeNoBit/*:*ElementwiseTest.CastsRound*/cuda
 UpdateBound.EntriesWhose*:UpdateBound.RowsOfRare*:UpdateBound.HeavyTails:UpdateBound.AllGradients*:\
 OneBitLamb.StepsHaveTheLength*:NoiseRatio.VarianceFollowsAdams*:*OnebitSketchTest.TheSquaredSketchIsTheSquareOfTheGradient/cuda:\
 All/OptimizersTest.ContinuesOnAnotherNumberOfRanks/*:RecipeSchema.JudgesEveryKeyAsTheParserDoes:\
-*LinearTest.RowsThatAreNoWholeTiles*/cuda*:*LinearTest.AnotherContext*/cuda*")
+*LinearTest.RowsThatAreNoWholeTiles*/cuda*:*LinearTest.AnotherContext*/cuda*:Backends/AttentionTest.*/cuda_f16:\
+All/OptimizersTest.ResumesBitForBitFromEveryPhase/1:All/OptimizersTest.ResumesBitForBitFromEveryPhase/2:\
+All/OptimizersTest.ACheckpointOfAnotherOptimizer*/1:All/OptimizersTest.ACheckpointOfAnotherOptimizer*/2:\
+TrapezoidalRuns.ResumeBitForBitInEachPhase*:TrapezoidalRuns.LearnTheSame*:LayerDropRuns.Resumes*:UnevenTest.OneBitAdamLearns")
 # The thread sanitizer checks every kernel once, at a small size.
 set(ONEBIT_RACE_TESTS "")
 if(ONEBIT_CUDA STREQUAL "EMULATED")
