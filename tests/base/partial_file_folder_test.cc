@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/file.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 
@@ -32,6 +33,15 @@ TEST(PartialFolder, IsThereOnlyWhenFinished) {
   writer.finish("file");
   EXPECT_TRUE(files::exists(parent / "out/file"));
   EXPECT_EQ(parent.entries(), 1);
+}
+
+TEST(PartialFolder, ErrorsNameThePlaceThatWasAskedFor) {
+  const TemporaryFolder parent;
+  const PartialFolder writer(parent / "out", Existing::kRefuse);
+  const Path path = writer.path() / "nowhere" / "f.partial";
+  EXPECT_EQ(
+      message_of([&] { write_file_atomically(path, ""); }),
+      (parent / "out/nowhere/f.partial").string() + ": cannot create: No such file or directory");
 }
 
 TEST(PartialFolder, LeavesNothingWhenGivenUp) {

@@ -76,7 +76,6 @@ TEST(PartialFile, KeepsWhatCannotBeRenamedAndNamesIt) {
   EXPECT_EQ(read_file(folder / "f.partial"), "text");
 }
 
-// As `docker -v file:/file` does. Only root can mount.
 // The user gave the final name.
 TEST(PartialFile, ErrorsNameTheFileThatWasAskedFor) {
   const TemporaryFolder folder;
@@ -85,6 +84,7 @@ TEST(PartialFile, ErrorsNameTheFileThatWasAskedFor) {
             path.string() + ": cannot create: No such file or directory");
 }
 
+// As `docker -v file:/file` does. Only root can mount.
 TEST(PartialFile, RewritesAFileThatIsMounted) {
   const TemporaryFolder folder;
   write_file_atomically(folder / "source", "old and longer");

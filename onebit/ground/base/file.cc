@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 #include "onebit/ground/base/error.h"
@@ -37,11 +38,19 @@ Path name_beside(Path path) {
   return path.replace_extension(ending) += extension;
 }
 
-// The file that the user knows: a temporary one appears under this name at the end.
+// The file that the user knows: a temporary one, or one in a temporary folder (PartialFolder), has
+// this name at the end.
 std::string shown(const Path& given, FileWriter::Kind kind) {
-  const std::string path = given.string();
-  const bool is_partial = kind == FileWriter::Kind::kTemporary && path.ends_with(kPartialSuffix);
-  return is_partial ? path.substr(0, path.size() - kPartialSuffix.size()) : path;
+  Path path;
+  for (auto part = given.begin(); part != given.end(); ++part) {
+    std::string name = part->string();
+    const bool is_file = std::next(part) == given.end();
+    if (name.ends_with(kPartialSuffix) && (!is_file || kind == FileWriter::Kind::kTemporary)) {
+      name.resize(name.size() - kPartialSuffix.size());
+    }
+    if (!name.empty() || is_file) path /= name;
+  }
+  return path.string();
 }
 
 void write_all(int descriptor, const char* data, size_t size, const std::string& place) {
