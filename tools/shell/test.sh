@@ -48,6 +48,8 @@ run_test() {
 
   local index next status=0
   local -a folders=()
+  trap end_testing EXIT
+  make_folder_in_memory
   build_stage "${stages[0]}" || status=1
   for index in "${!stages[@]}"; do
     [ "$status" -eq 0 ] || break
@@ -97,11 +99,31 @@ build_stage() {
     "(processor: $((after - before)) s)"
 }
 
+# Tests write their files into memory if there is room. On a disk they would wait for it (fsync), and
+# so would the build beside them. Whoever sets TMPDIR chooses another folder.
+folder_in_memory=""
+make_folder_in_memory() {
+  local -i free needed=$((6 << 20)) # KiB
+  [ -z "${TMPDIR:-}" ] && [ -w /dev/shm ] || return 0
+  free="$(df --output=avail -k /dev/shm | tail -n 1)"
+  [ "$free" -ge "$needed" ] || return 0
+  free="$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)"
+  [ "$free" -ge "$needed" ] || return 0
+  # Short, because paths of sockets are.
+  folder_in_memory="$(mktemp -d /dev/shm/onebit-XXXX)"
+  chmod 1777 "$folder_in_memory" # as /tmp: some tests act as another user
+  export TMPDIR="$folder_in_memory"
+}
+
+end_testing() {
+  stop_building
+  [ -z "$folder_in_memory" ] || rm -rf "$folder_in_memory"
+}
+
 # start_building PRESET: runs build_beside_tests in its own process group, `builder`, which is
 # terminated with the script.
 builder=""
 start_building() {
-  trap stop_building EXIT
   set -m
   build_beside_tests "$1" &
   builder=$!
