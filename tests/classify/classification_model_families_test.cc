@@ -42,10 +42,8 @@ TEST_P(FamilyPasses, Classes) {
       [](model::TinyBatch& batch) { return batch.view_of_classes(); },
       [](ClassificationModel& classifier, Context& context, const model::DeviceBatch& batch,
          model::PassOutcome& outcome) {
-        // With this seed no unit of DistilBERT's ReLU is so close to zero that rounding turns it
-        // off.
         outcome.loss =
-            classifier.forward_backward(context, batch, 0.3, {.dropout_seed = 3}).loss_sum;
+            classifier.forward_backward(context, batch, 0.3, {.dropout_seed = 1}).loss_sum;
         append_outputs(outcome, classifier.predict(context, batch));
       });
 }
