@@ -49,6 +49,10 @@ TEST(RegularFile, APointerOfGitLfsIsRefusedByName) {
   EXPECT_THAT(message_of([&] { read_regular_file(folder / "model.safetensors", 1 << 20); }),
               says_so);
   EXPECT_THAT(message_of([&] { read_json(folder / "model.safetensors"); }), says_so);
+  EXPECT_THAT(message_of([&] {
+                read_given_file(folder / "model.safetensors", {"it", 1 << 20});
+              }),
+              says_so);
   // A file that only begins like one is read.
   write_file_atomically(folder / "text", pointer + std::string(1024, 'a'));
   EXPECT_EQ(MappedFile(folder / "text").bytes().size(), pointer.size() + 1024);

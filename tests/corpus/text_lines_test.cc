@@ -43,6 +43,16 @@ TEST(FileLines, Utf16IsRefusedByName) {
               HasSubstr("wide.tsv: is UTF-16: convert it with iconv -f UTF-16 -t UTF-8"));
 }
 
+TEST(FileLines, APointerOfGitLfsIsRefusedByName) {
+  const TextFiles files;
+  const std::string pointer =
+      "version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 231508\n";
+  const Path path = files.write("train.tsv", pointer);
+  EXPECT_THAT(message_of([&] { lines_of(path); }),
+              HasSubstr("train.tsv: is a Git LFS pointer, not the file itself"));
+  EXPECT_EQ(lines_of(files.write("long", pointer + std::string(1024, 'a'))).size(), 4u);
+}
+
 TEST(FileLines, CarriageReturnsAloneEndNoLine) {
   const TextFiles files;
   const Path path = files.write("old.tsv", "text\tlabel\ra\tx\r");

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/file.h"
 
 namespace onebit::corpus {
 namespace {
@@ -57,6 +58,8 @@ class PlainStream : public ByteStream {
   }
 
   uint64_t consumed_bytes() const override { return consumed_bytes_; }
+  // Of a regular file, otherwise 0.
+  uint64_t size_at_opening() const { return size_at_opening_; }
 
  private:
   size_t read_file(char* buffer, size_t size_bytes) {
@@ -157,6 +160,10 @@ Path unpacked_name(Path path) {
 
 std::unique_ptr<ByteStream> open_byte_stream(const Path& path, const std::string& name) {
   auto plain = std::make_unique<PlainStream>(path, name);
+  // A pointer of Git LFS in place of the data is shorter than this. The function refuses it.
+  constexpr uint64_t kPointerEnd = 1024;
+  const uint64_t size = plain->size_at_opening();
+  if (size > 0 && size < kPointerEnd) read_regular_file(path, kPointerEnd);
   const std::string_view magic = plain->peek(kMagicBytes);
   const Packing packing = packing_of(magic);
   if (packing == Packing::kGzip) return unpack_gzip(std::move(plain), name);

@@ -334,7 +334,9 @@ std::string read_given_file(const Path& path, const FileKind& kind) {
   require_call(::fstat(file.get(), &status), "{}: cannot read its size", path.string());
   require(!S_ISDIR(status.st_mode), "{}: is a folder, {} was expected", path.string(), kind.name);
   if (static_cast<uint64_t>(status.st_size) > kind.most_bytes) refuse(path.string(), kind);
-  return read_all(file.get(), path.string(), kind);
+  std::string content = read_all(file.get(), path.string(), kind);
+  refuse_git_lfs_pointer(path, content);
+  return content;
 }
 
 std::string read_standard_input(const FileKind& kind) {
