@@ -225,6 +225,9 @@ TEST(ConllReader, NumbersOfWordsAreNoWords) {
               HasSubstr("f.conll:1: its first column counts the words (1, 2, 3), so that it is not "
                         "that of the words; give --tokens"));
   EXPECT_THAT(shown(read(text, {.tokens = "1"})), ElementsAre("1/O 2/O 3/B-X"));
+  EXPECT_THAT(error_of("0 a O\n1 b O\n2 c B-X\n"), HasSubstr("counts the words (0, 1, 2)"));
+  EXPECT_THAT(error_of("8 a O\n9 b O\n10 c B-X\n"), HasSubstr("counts the words (8, 9, 10)"));
+  EXPECT_THAT(shown(read("10 a O\n9 b O\n8 c O\n")), ElementsAre("10/O 9/O 8/O"));
 }
 
 TEST(ConllReader, ABadRowLeavesOutItsSentence) {

@@ -120,18 +120,22 @@ void ConllReader::skip_sentence() {
   }
 }
 
-// Files of several columns often begin with the number of the word, and words 1, 2, 3 would train
-// without a sign of the mistake.
+// Files of several columns often begin with the number of the word, from 0, from 1 or through the
+// file, and words 1, 2, 3 would train without a sign of the mistake.
 void ConllReader::refuse_numbers(const Sentence& sentence) {
-  constexpr size_t kNoChance = 3;  // words, each of which is its own number
+  constexpr size_t kNoChance = 3;  // words, each of which is the next number
   if (sentence.words.size() < kNoChance) return;
   is_first_column_ = false;
+  const std::optional<uint32_t> first = whole_number<uint32_t>(sentence.word(0));
+  if (!first) return;
+  const uint64_t number = *first;
   for (size_t i = 0; i < sentence.words.size(); ++i) {
-    if (sentence.word(i) != std::to_string(i + 1)) return;
+    if (sentence.word(i) != std::to_string(number + i)) return;
   }
   fail(
-      "{}:{}: its first column counts the words (1, 2, 3), so that it is not that of the words; {}",
-      name(), sentence.line, options_.fix);
+      "{}:{}: its first column counts the words ({}, {}, {}), so that it is not that of the words; "
+      "{}",
+      name(), sentence.line, number, number + 1, number + 2, options_.fix);
 }
 
 // Spreadsheets name the sentence in the first column of its first row, and leave it empty in the
