@@ -86,7 +86,7 @@ TEST(RecordReader, JsonLines) {
   EXPECT_FALSE(reader.next(fields));
 }
 
-TEST(RecordReader, EmptyLinesAtTheEndAreNoRecords) {
+TEST(RecordReader, EmptyLinesAreNoRecordsOfSeveralColumns) {
   EXPECT_THAT(read("text\tlabel\na\tx\n\n\r\n", {"text"}), ElementsAre(ElementsAre("2", "a")));
   // In a file of one column an empty line is an empty text, which keeps its place.
   EXPECT_THAT(read("text\na\n\n\nb\n\n", {"text"}),
@@ -94,8 +94,12 @@ TEST(RecordReader, EmptyLinesAtTheEndAreNoRecords) {
                           ElementsAre("5", "b")));
   EXPECT_THAT(read("\n\na\n", {"1"}, {.has_header = false}),
               ElementsAre(ElementsAre("1", ""), ElementsAre("2", ""), ElementsAre("3", "a")));
-  EXPECT_THAT(error_of("text\tlabel\na\tx\n\nb\ty\n", {"text"}),
-              HasSubstr("f:3: has 1 field, the header has 2"));
+  EXPECT_THAT(read("text\tlabel\na\tx\n\nb\ty\n", {"text"}),
+              ElementsAre(ElementsAre("2", "a"), ElementsAre("4", "b")));
+  EXPECT_THAT(read("1,2\n\n\r\n3,4\n", {"1"}, {.format = kCsv, .has_header = false}),
+              ElementsAre(ElementsAre("1", "1"), ElementsAre("4", "3")));
+  EXPECT_THAT(error_of("text\tlabel\na\n\nb\ty\n", {"text"}),
+              HasSubstr("f:2: has 1 field, the header has 2"));
 }
 
 // Between JSON texts white space says nothing.

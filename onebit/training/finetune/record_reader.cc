@@ -258,7 +258,9 @@ bool RecordReader::next_line() {
     }
     has_held_ = true;
   }
-  if (options_.format == FileFormat::kJsonLines) empty_lines_ = 0;
+  // As pandas and Python's csv do. With one column an empty line is an empty text.
+  const bool has_columns = (names_.size() > 1 || fields_expected_ > 1) && !options_.fill_short;
+  if (options_.format == FileFormat::kJsonLines || has_columns) empty_lines_ = 0;
   record_line_ = lines_.number() - empty_lines_;
   if (empty_lines_ > 0) {
     --empty_lines_;
