@@ -1,6 +1,7 @@
 #include "onebit/math/device/onednn_stream.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
@@ -174,6 +175,7 @@ OnednnStream::OnednnStream(int threads)
     : threads_(threads),
       engine_(dnnl::engine::kind::cpu, 0),
       stream_(make_onednn_stream(engine_, threads)),
+      process_(::getpid()),
       has_native_bf16_(native_bf16()) {}
 
 bool OnednnStream::has_native_int8() {
@@ -209,6 +211,12 @@ PreparedPrimitive OnednnStream::prepare_product(const ProductPlan& product) {
 }
 
 PreparedPrimitive* OnednnStream::find_primitive(const PrimitiveKey& key) {
+  // A primitive starts the threads that it was planned for. A child of fork(), for example a worker
+  // of a data loader, has none of them and would wait for ever.
+  if (const pid_t here = ::getpid(); here != process_) {
+    primitives_.clear();
+    process_ = here;
+  }
   const auto found = primitives_.find(key);
   if (found == primitives_.end()) return nullptr;
   found->second.last_use = ++uses_;

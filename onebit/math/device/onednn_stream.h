@@ -2,6 +2,7 @@
 // onebit/math/ops/linear_cpu.cc describes products to oneDNN.
 #pragma once
 
+#include <sys/types.h>
 #include <dnnl.hpp>
 
 #include <array>
@@ -133,6 +134,7 @@ class OnednnStream {
   dnnl::engine engine_;
   dnnl::stream stream_;
   std::map<PrimitiveKey, PreparedPrimitive> primitives_;
+  pid_t process_;  // that made them
   PackedWeights packed_weights_;
   uint64_t uses_ = 0;
   bool has_native_bf16_;
