@@ -35,6 +35,16 @@ inline const std::vector<Backend>& all_backends() {
   return backends;
 }
 
+// Whether oneDNN adds a product in the same order with any number of threads and rows and in every
+// layout of the weight. With AVX2 it does not at the edges of some sizes.
+inline bool products_keep_their_order() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bw");
+#else
+  return true;
+#endif
+}
+
 // Unit roundoff of a type.
 inline double roundoff(DType dtype) {
   if (dtype == DType::kF32) return 0x1p-24;

@@ -14,16 +14,6 @@ namespace {
 
 class LinearConstantWeightsTest : public BackendTest {};
 
-// Whether oneDNN adds a product in the same order in every layout of the weight. With AVX2 it does
-// not at the edges of some sizes.
-bool order_is_fixed() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512bw");
-#else
-  return true;
-#endif
-}
-
 // Copies of constant weights give the bits of the weights themselves, and none outlives the
 // promise: the same memory then holds other weights.
 TEST_P(LinearConstantWeightsTest, GiveTheSameBits) {
@@ -45,7 +35,7 @@ TEST_P(LinearConstantWeightsTest, GiveTheSameBits) {
       const ConstantWeights moved = std::move(promise);
       for (int call = 0; call < 2; ++call) {
         const Tensor packed = output();
-        if (order_is_fixed() || !context().device().is_cpu()) {
+        if (products_keep_their_order() || !context().device().is_cpu()) {
           EXPECT_EQ(std::memcmp(packed.view().raw(), plain.view().raw(),
                                 static_cast<size_t>(plain.view().size_bytes())),
                     0);

@@ -163,7 +163,7 @@ std::unique_ptr<ByteStream> open_byte_stream(const Path& path, const std::string
   // A pointer of Git LFS in place of the data is shorter than this. The function refuses it.
   constexpr uint64_t kPointerEnd = 1024;
   const uint64_t size = plain->size_at_opening();
-  if (size > 0 && size < kPointerEnd) read_regular_file(path, kPointerEnd);
+  if (size > 0 && size < kPointerEnd) read_regular_file(path, UINT64_MAX);
   const std::string_view magic = plain->peek(kMagicBytes);
   const Packing packing = packing_of(magic);
   if (packing == Packing::kGzip) return unpack_gzip(std::move(plain), name);
