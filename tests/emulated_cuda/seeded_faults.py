@@ -60,7 +60,7 @@ class Compiled:
     """The way a build compiles a source."""
     folder: Path
     command: str
-    unity: Path | None  # the file that includes the source, if several are compiled as one
+    unit: Path | None  # the file that includes the source, if several are compiled as one
 
 
 def compiled_sources(folder):
@@ -68,13 +68,13 @@ def compiled_sources(folder):
     found = {}
     for one in json.loads((folder / "compile_commands.json").read_text(encoding="utf-8")):
         file = Path(one["file"])
-        sources, unity = [file], None
-        if file.parent.name == "Unity":
-            names = re.findall(r'#include "(.*)"', file.read_text(encoding="utf-8"))
-            sources, unity = [Path(name) for name in names], file
+        sources, unit = [file], None
+        if file.parent.name == "units":
+            names = re.findall(r'^#include "(\S+\.cc)"$', file.read_text(encoding="utf-8"), re.MULTILINE)
+            sources, unit = [ROOT / name for name in names], file
         for source in sources:
             if source.is_relative_to(ROOT):
-                found[str(source.relative_to(ROOT))] = Compiled(folder, one["command"], unity)
+                found[str(source.relative_to(ROOT))] = Compiled(folder, one["command"], unit)
     return found
 
 
@@ -101,11 +101,8 @@ class Build:
         how = self.compiled[source]
         words = shlex.split(how.command)
         given = place / source if source == changed_file else ROOT / source
-        if how.unity:
-            text = how.unity.read_text(encoding="utf-8")
-            given = place / how.unity.name
-            given.write_text(text.replace(str(ROOT / changed_file), str(place / changed_file)),
-                             encoding="utf-8")
+        if how.unit:
+            given = how.unit  # which finds the changed file in `place` first
         target = place / (given.name + ".o")
         words[words.index("-o") + 1] = str(target)
         words[words.index("-c") + 1] = str(given)

@@ -67,7 +67,7 @@ class Units(unittest.TestCase):
                                      "}  // namespace\n\nint outside() {\n"),
             {"TWICE", "kMost", "kFirst", "kSecond", "kThird", "Part", "name_of"})
 
-    def units(self, most=8, **texts):
+    def units(self, most=8, separate=False, **texts):
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place) / "floor"
             folder.mkdir()
@@ -75,7 +75,7 @@ class Units(unittest.TestCase):
                 (folder / name.replace("_h", ".h").replace("_cc", ".cc")).write_text(text)
             sources = sorted(map(str, folder.glob("*.cc")))
             return [[Path(source).stem for source in unit]
-                    for unit in source_units.units_of(sources, most)]
+                    for unit in source_units.units_of(sources, most, separate=separate)]
 
     def test_a_name_stands_in_a_unit_once(self):
         local = "namespace {\n\nint count() {\n}\n\n}  // namespace\n"
@@ -91,6 +91,27 @@ class Units(unittest.TestCase):
         self.assertEqual(self.units(2, **plain), [["a", "b"], ["c", "d"], ["e"]])
         self.assertEqual(self.units(a_cc="#define HWY_TARGET_INCLUDE\n", b_cc="int two;\n"),
                          [["a"], ["b"]])
+
+
+    def test_tests_may_have_equal_names(self):
+        local = "namespace onebit {\nnamespace {\n\nint count() {\n}\n\n}  // namespace\n}  // namespace onebit\n"
+        open_ended = local.replace("}  // namespace onebit", "int all() {\n}\n\n}  // namespace onebit")
+        self.assertEqual(self.units(separate=True, a_cc=local, b_cc=local), [["a", "b"]])
+        self.assertEqual(self.units(separate=True, a_cc=local, b_cc="#define TWICE\n" + local,
+                                    c_cc="#define TWICE\n" + local), [["a", "b"], ["c"]])
+        self.assertEqual(self.units(separate=True, a_cc=open_ended, b_cc=open_ended), [["a"], ["b"]])
+        self.assertEqual(self.units(a_cc=local, b_cc=local), [["a"], ["b"]])
+
+    def test_a_unit_of_tests_names_their_lines(self):
+        with tempfile.TemporaryDirectory() as folder:
+            sources = [Path(folder, name) for name in ("a_test.cc", "b_test.cc")]
+            for source in sources:
+                source.write_text("namespace onebit {\nnamespace {\n\nint one;\n\n}  // namespace\n}  // namespace onebit\n")
+            with mock.patch.object(source_units, "ROOT", Path(folder).resolve()):
+                text = source_units.text_of_unit(sources, separate=True)
+        self.assertEqual(text, "".join(
+            f'#line 1 "{name}.cc"\nnamespace onebit {{\nnamespace in_{name} {{ namespace {{\n\nint one;\n\n'
+            f"}} }}  // namespace\n}}  // namespace onebit\n" for name in ("a_test", "b_test")))
 
 
 class Includes(unittest.TestCase):
