@@ -18,7 +18,7 @@ Cuda/FamilyPasses.*:Cuda/LargeVocabulary.*")  # as GoogleTest names them
 # Sanitizers check every operation. These take too long there: training that uses the same operations,
 # finite differences of models that differ from others in the head only (training with each is checked),
 # every key of a recipe with every kind of value, statistics, the choice among the emulated
-# cuBLASLt's algorithms at many sizes, attention's kernels in f16, which are those of bf16, and runs with
+# cuBLASLt's algorithms at many sizes, kernels in f16 that are those of bf16, and runs with
 # further optimizers that resume or learn (one of each kind is checked, and each optimizer in one_bit).
 set(ONEBIT_LONG_CASES "${ONEBIT_EMULATED_ONCE_CASES}:CudaParity.*:CudaTraining.*:Model/LayersLeftOut.*:\
 Model/ModelGradient.Embedding/*:Model/ModelGradient.ClassificationWithWeights/*:\
@@ -31,6 +31,9 @@ All/OptimizersTest.ContinuesOnAnotherNumberOfRanks/*:RecipeSchema.JudgesEveryKey
 *LinearTest.RowsThatAreNoWholeTiles*/cuda*:*LinearTest.AnotherContext*/cuda*:Backends/AttentionTest.*/cuda_f16:\
 All/OptimizersTest.ResumesBitForBitFromEveryPhase/1:All/OptimizersTest.ResumesBitForBitFromEveryPhase/2:\
 All/OptimizersTest.ACheckpointOfAnotherOptimizer*/1:All/OptimizersTest.ACheckpointOfAnotherOptimizer*/2:\
+Model/ModelGradient.Pretraining/PostLnDropout:Model/ModelGradient.Pretraining/PreLnBf16:\
+Model/ModelGradient.Pretraining/PostLnTanh:Backends/LinearTest.*/cuda_f16:Backends/ResidualNormTest.*/cuda_f16:\
+All/OptimizersTest.TheModelIsTheCommonOne/1:All/OptimizersTest.TheModelIsTheCommonOne/2:All/OptimizersTest.Learns/2:\
 TrapezoidalRuns.ResumeBitForBitInEachPhase*:TrapezoidalRuns.LearnTheSame*:LayerDropRuns.Resumes*:UnevenTest.OneBitAdamLearns")
 # The thread sanitizer checks every kernel once, at a small size.
 set(ONEBIT_RACE_TESTS "")

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -34,6 +35,22 @@ inline const std::vector<Backend>& all_backends() {
       {DeviceType::kCuda, DType::kBF16}, {DeviceType::kCuda, DType::kF16}};
   return backends;
 }
+
+// Chooses among many combinations: all, or with sanitizers every n-th (ONEBIT_TEST_PART,
+// cmake/OnebitSanitizers.cmake). They check accesses, which few sizes show, and take long.
+class Combinations {
+ public:
+  bool next() { return count_++ % part_ == 0; }
+
+ private:
+  static int part() {
+    const char* text = std::getenv("ONEBIT_TEST_PART");
+    return text == nullptr ? 1 : std::atoi(text);
+  }
+
+  int count_ = 0;
+  int part_ = part();
+};
 
 // Whether oneDNN adds a product in the same order with any number of threads and rows and in every
 // layout of the weight. With AVX2 it does not at the edges of some sizes.

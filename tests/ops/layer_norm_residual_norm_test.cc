@@ -24,6 +24,7 @@ Matrix scaled(Matrix x, double factor) {
 }
 
 TEST_P(ResidualNormTest, ForwardAndBackward) {
+  Combinations combinations;
   for (const NormForm& form : kNormForms) {
     for (const auto& [rows, hidden] : kNormSizes) {
       for (const ResidualCase& c :
@@ -32,7 +33,7 @@ TEST_P(ResidualNormTest, ForwardAndBackward) {
             ResidualCase{0.1, false, true, 1.3f}}) {
         SCOPED_TRACE(testing::Message() << form << ", " << rows << " x " << hidden << " p "
                                         << c.probability << " factor " << c.factor);
-        expect_reference(form, rows, hidden, c);
+        if (combinations.next()) expect_reference(form, rows, hidden, c);
       }
     }
   }

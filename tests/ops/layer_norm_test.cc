@@ -13,10 +13,11 @@ class LayerNormTest : public NormTest {
 };
 
 TEST_P(LayerNormTest, ForwardAndBackward) {
+  Combinations combinations;
   for (const NormForm& form : kNormForms) {
     for (const auto& [rows, hidden] : kNormSizes) {
       SCOPED_TRACE(testing::Message() << form << ", " << rows << " x " << hidden);
-      expect_reference(form, rows, hidden);
+      if (combinations.next()) expect_reference(form, rows, hidden);
     }
   }
 }
