@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Runs clang-tidy quickly over many sources.
 
-    tools/run_clang_tidy.py build-lint SOURCE...
+    tools/run_clang_tidy.py [--parts N --turn K --changed FILE...] build-lint -- SOURCE...
 
 clang-tidy spends most of its time on headers that nearly all sources share, because it parses and
 checks them once per source. So up to 80 sources with the same arguments are included by a generated
 unit (source_units.py), whose findings are findings of its sources. If a unit does not compile, its
 sources are checked one by one. Highway's loops are checked for one instruction set.
+
+With --parts, it checks the sources that changed and every N-th unit of the others, of which --turn
+chooses the first.
 
 Exits with 1 if there are findings. ONEBIT_JOBS sets the number of parallel jobs.
 """
@@ -125,6 +128,9 @@ def write_units(folder, units):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", type=int, default=1)
+    parser.add_argument("--turn", type=int, default=0)
+    parser.add_argument("--changed", nargs="*", default=[])
     parser.add_argument("build", help="folder of the compile database")
     parser.add_argument("sources", nargs="+")
     options = parser.parse_args()
@@ -136,7 +142,11 @@ def main():
         if source not in entries:
             print(f"left out, since this build does not compile it: {os.path.relpath(source)}")
     sources = [source for source in sources if source in entries]
-    units = units_with_arguments(sources, entries)
+    changed = {os.path.abspath(source) for source in options.changed}
+    units = units_with_arguments([source for source in sources if source in changed], entries)
+    others = units_with_arguments([source for source in sources if source not in changed], entries)
+    units += others[options.turn % options.parts::options.parts]
+    sources = [source for _, members in units for source in members]
     tidy = Tidy(options.build)
     paths = write_units(tidy.folder, units)
     jobs = int(os.environ.get("ONEBIT_JOBS") or os.cpu_count() or 1)

@@ -4,10 +4,15 @@ source tools/shell/format.sh
 
 run_lint() {
   local fast="" status=0 started=$SECONDS used=0
-  if [ "${1:-}" = --fast ]; then
-    fast=yes
-    shift
-  fi
+  tidy_parts=1
+  case "${1:-}" in
+    --fast) fast=yes && shift ;;
+    --parts)
+      [[ "${2:-}" =~ ^[1-9][0-9]?$ ]] || die "lint: --parts takes a number from 1 to 99"
+      tidy_parts=$2
+      shift 2
+      ;;
+  esac
   install_packages tools/debian_packages.txt tools/debian_packages_lint.txt
   say "clang-format"
   cpp_sources | xargs -r clang-format --dry-run -Werror || status=1
@@ -43,10 +48,11 @@ sources_to_compile_alone() {
   } | sort -u
 }
 
-# Checks the sources given, by default all, including tests and benchmarks. Sources of the CUDA
+# Checks the sources given, by default all, including tests and benchmarks. With --parts N these are
+# the sources that the last 10 commits changed and an N-th of the others, which changes with every commit. Sources of the CUDA
 # backend are in the compile database if nvcc is installed. tests/emulated_cuda supports only GCC.
 lint_with_clang_tidy() {
-  local -a sources=("$@") alone
+  local -a sources=("$@") alone changed
   # ONEBIT_QUICK_BUILD=OFF: clang cannot read GCC's precompiled headers, and the compile database
   # must list every source.
   configure release -B build-lint -DONEBIT_QUICK_BUILD=OFF -DONEBIT_CUDA=AUTO >/dev/null
@@ -60,5 +66,7 @@ lint_with_clang_tidy() {
   mapfile -t alone < <(sources_to_compile_alone "$@")
   python3 -B tools/check_includes.py build-lint/plain,build-lint "${alone[@]}" || return 1
   say "clang-tidy"
-  ONEBIT_JOBS="$(build_jobs)" python3 -B tools/run_clang_tidy.py build-lint "${sources[@]}"
+  mapfile -t changed < <(git diff --name-only --diff-filter=d HEAD~10 -- '*.cc' 2>/dev/null || true)
+  ONEBIT_JOBS="$(build_jobs)" python3 -B tools/run_clang_tidy.py --parts "$tidy_parts" \
+    --turn "$(git rev-list --count HEAD)" --changed "${changed[@]}" -- build-lint "${sources[@]}"
 }
