@@ -18,7 +18,8 @@ endfunction()
 set(ONEBIT_FLOORS_FROM "" CACHE PATH "A release build whose floors a build for tests takes")
 mark_as_advanced(ONEBIT_FLOORS_FROM)
 set(ONEBIT_DEVICE_FLOORS base device kernels ops attention updates comm transport compress)
-# The thread sanitizer watches these, too. The others start no threads and share no data between them.
+# The thread sanitizer watches these, too. The others start no threads. Threads of a server call models of
+# the applications, whose own code is not watched: what it calls in these floors is.
 if(ONEBIT_SANITIZE MATCHES "thread")
   list(APPEND ONEBIT_DEVICE_FLOORS tensor model text corpus batches optim one_bit engine checkpoint training
     serve)

@@ -54,8 +54,8 @@ def local_names(text):
     return names - {"namespace"}  # DEFINITION matches it in using-directives
 
 
-# The end of a source that has nothing behind its unnamed namespace.
 ROOT = Path(__file__).resolve().parent.parent
+# The end of a source that has nothing behind its unnamed namespace.
 ALL_IS_LOCAL = re.compile(r"^}  // namespace\n\n?}  // namespace [\w:]+\n*\Z", re.M)
 
 

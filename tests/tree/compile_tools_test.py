@@ -92,7 +92,6 @@ class Units(unittest.TestCase):
         self.assertEqual(self.units(a_cc="#define HWY_TARGET_INCLUDE\n", b_cc="int two;\n"),
                          [["a"], ["b"]])
 
-
     def test_tests_may_have_equal_names(self):
         local = "namespace onebit {\nnamespace {\n\nint count() {\n}\n\n}  // namespace\n}  // namespace onebit\n"
         open_ended = local.replace("}  // namespace onebit", "int all() {\n}\n\n}  // namespace onebit")

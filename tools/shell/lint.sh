@@ -49,8 +49,9 @@ sources_to_compile_alone() {
 }
 
 # Checks the sources given, by default all, including tests and benchmarks. With --parts N these are
-# the sources that the last 10 commits changed and an N-th of the others, which changes with every commit. Sources of the CUDA
-# backend are in the compile database if nvcc is installed. tests/emulated_cuda supports only GCC.
+# the sources that the last 10 commits changed and an N-th of the others, which changes with every
+# commit. Sources of the CUDA backend are in the compile database if nvcc is installed.
+# tests/emulated_cuda supports only GCC.
 lint_with_clang_tidy() {
   local -a sources=("$@") alone changed
   # ONEBIT_QUICK_BUILD=OFF: clang cannot read GCC's precompiled headers, and the compile database

@@ -89,8 +89,8 @@ build_stage() {
     build "$preset" "${release_targets[@]}" || return 1
     release_is_built=yes
   else
-    # Floors without a CUDA half are identical in the emulated build, and the thread sanitizer has
-    # nothing to see in floors without threads.
+    # Floors without a CUDA half are identical in the emulated build, and the thread sanitizer
+    # watches only some floors (cmake/OnebitFloors.cmake).
     [ "$preset" = dev ] || from+=("-DONEBIT_FLOORS_FROM=${release_is_built:+$PWD/build}")
     configure "$preset" "${from[@]}" || return 1
     build "$preset" onebit_tests || return 1
