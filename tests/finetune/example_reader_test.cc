@@ -83,6 +83,30 @@ TEST(ExampleReader, LaterKeysAreNeverLost) {
   EXPECT_EQ(read_examples(path, {.columns = {.text = "sentence1"}}).all.size(), 2u);
 }
 
+TEST(ExampleReader, OneOfTwoUsualNamesMustBeNamed) {
+  const TextFiles files;
+  const auto message = [&](const char* name, const char* text, const Columns& columns = {}) {
+    return message_of([&] {
+      ExampleReader(files.write(name, text), {.columns = columns, .column_fix = "give it"}, true);
+    });
+  };
+  EXPECT_THAT(message("a.tsv", "text\tlabels\tlabel\na\t1\t2\n"),
+              HasSubstr("a.tsv: which column contains the label? Both label and labels can; give "
+                        "it"));
+  EXPECT_THAT(message("a.jsonl", "{\"sentence\": \"a\", \"text\": \"b\", \"label\": 1}\n"),
+              HasSubstr("which column contains the text? Both text and sentence can"));
+  EXPECT_EQ(message("a.tsv", "text\tlabels\tlabel\na\t1\t2\n", {.label = "labels"}), "(no error)");
+  EXPECT_EQ(message("a.jsonl", "{\"text\": \"a\", \"label\": null, \"labels\": 1}\n"),
+            "(no error)");
+  EXPECT_THAT(message_of([&] {
+                read_examples(files.write("b.jsonl",
+                                          "{\"text\": \"a\", \"label\": 1}\n"
+                                          "{\"text\": \"a\", \"label\": 1, \"labels\": 2}\n"),
+                              {});
+              }),
+              HasSubstr("b.jsonl:2: has the key `labels`, which the first record"));
+}
+
 TEST(ExampleReader, ColumnsThatAreNotReadAreNamed) {
   const TextFiles files;
   const auto unread = [&](const char* name, const char* text, const Columns& columns = {}) {

@@ -156,6 +156,22 @@ TEST(JsonReader, LaterKeysAreNeverLost) {
             2u);
 }
 
+TEST(JsonReader, OneOfTwoListsMustBeNamed) {
+  EXPECT_THAT(error_of("{\"tokens\": [\"a\"], \"ner_tags\": [\"O\"], \"tags\": [\"X\"]}\n"),
+              HasSubstr("f.jsonl:1: which list is meant, `tags` or `ner_tags`? "));
+  EXPECT_THAT(error_of("{\"tokens\": [\"a\"], \"words\": [\"b\"], \"tags\": [\"X\"]}\n"),
+              HasSubstr("which list is meant, `tokens` or `words`? "));
+  EXPECT_EQ(read("{\"tokens\": [\"a\"], \"words\": 1, \"tags\": [\"X\"], \"labels\": \"sport\"}\n")
+                .all.size(),
+            1u)
+      << "one list";
+  EXPECT_EQ(read("{\"tokens\": [\"a\"], \"ner_tags\": [\"O\"], \"tags\": [\"X\"]}\n",
+                 {.tags = "ner_tags"})
+                .all[0]
+                .tags,
+            Tags({"O"}));
+}
+
 TEST(JsonReader, BadRecordsAreLeftOutWhereTheOptionIsGiven) {
   const std::string text =
       "nonsense\n{\"tokens\": [\"a\"], \"tags\": [\"O\"], \"x\": NaN}\n{\"tokens\": [\"b\"], "

@@ -80,13 +80,21 @@ void JsonReader::take(const Json& object, Sentence& sentence) {
   }
 }
 
-// The first of the usual names that has a value. Those before it are not expected later.
-std::string JsonReader::first_there(const Json& object, std::initializer_list<const char*> names) {
+// The usual name that has a value. Those without are not expected later. Another list beside it
+// could be meant as well.
+std::string JsonReader::only_one_of(const Json& object, std::initializer_list<const char*> names) {
+  std::string found;
   for (const char* name : names) {
-    if (has_value(object, name)) return name;
-    unexpected_.emplace_back(name);
+    if (!has_value(object, name)) {
+      unexpected_.emplace_back(name);
+    } else if (found.empty()) {
+      found = name;
+    } else {
+      require(!object[name].is_array(), "{}: which list is meant, `{}` or `{}`? {}", lines_.place(),
+              found, name, options_.fix);
+    }
   }
-  return "";
+  return found;
 }
 
 void JsonReader::refuse_unexpected(const Json& object) const {
@@ -105,19 +113,19 @@ void JsonReader::choose_form(const Json& object) {
   if (options_.remembered.tokens && !object.contains(options_.tokens)) options_.tokens.clear();
   if (options_.remembered.tags && !object.contains(options_.tags)) options_.tags.clear();
   std::string tokens = options_.tokens;
-  if (tokens.empty()) tokens = first_there(object, {"tokens", "words"});
+  if (tokens.empty()) tokens = only_one_of(object, {"tokens", "words"});
   has_words_ = !tokens.empty();
   require(has_words_ || object.contains(options_.text),
           "{}: has neither `tokens` (a list of words) nor `{}`; it has {}; {}", lines_.place(),
           options_.text, keys_of(object), options_.fix);
   if (has_words_ && options_.with_tags && options_.tags.empty()) {
-    options_.tags = first_there(object, {"tags", "ner_tags", "labels"});
+    options_.tags = only_one_of(object, {"tags", "ner_tags", "labels"});
     require(!options_.tags.empty(),
             "{}: has no list of tags (`tags`, `ner_tags` or `labels`); it has {}; {}",
             lines_.place(), keys_of(object), options_.fix);
   }
   if (!has_words_ && options_.with_tags && !object.contains(options_.entities)) {
-    const std::string other = first_there(object, {"label", "labels", "spans"});
+    const std::string other = only_one_of(object, {"label", "labels", "spans"});
     require(options_.entities == Options().entities && !other.empty(),
             "{}: has a text and no `{}`; it has {}; name the list of entities (--entities, "
             "data.entities)",

@@ -59,7 +59,7 @@ class JsonReader : public SentenceReader {
   };
 
   void take(const Json& object, Sentence& sentence);
-  std::string first_there(const Json& object, std::initializer_list<const char*> names);
+  std::string only_one_of(const Json& object, std::initializer_list<const char*> names);
   void choose_form(const Json& object);
   void refuse_unexpected(const Json& object) const;
   void name_tag(const Json& number, std::string& tag);

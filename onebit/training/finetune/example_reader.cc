@@ -63,11 +63,17 @@ bool has_header(std::optional<bool> chosen, const std::vector<std::string_view>&
 }
 
 std::string ColumnFinder::find(const ColumnRole& role) {
+  std::string found;
   for (const char* name : role.usual_names) {
-    if (reader_.has_value(name)) return name;
-    missed_.emplace_back(name);
+    if (!reader_.has_value(name)) {
+      missed_.emplace_back(name);
+      continue;
+    }
+    require(found.empty(), "{}: which column contains the {}? Both {} and {} can; {}",
+            reader_.name(), role.name, found, name, fix_);
+    found = name;
   }
-  return "";
+  return found;
 }
 
 std::string ColumnFinder::find_required(const ColumnRole& role) {

@@ -32,15 +32,15 @@ class ColumnFinder {
   // `fix` ends errors ("give --text").
   ColumnFinder(RecordReader& reader, std::string fix) : reader_(reader), fix_(std::move(fix)) {}
 
-  // The first usual name that the file has. Empty if it has none. A key of JSON lines that is null
-  // in the first record is none.
+  // The usual name that the file has. Empty if it has none. A key of JSON lines that is null in the
+  // first record is none. Error: the file has several.
   std::string find(const ColumnRole& role);
   // The same, where such a key is better than none: its record is the one with the error.
   std::string find_required(const ColumnRole& role);
   // `given`, or else what find_required() finds. Error: nothing.
   std::string require_column(const std::string& given, const ColumnRole& role);
-  // To be called at the end: makes the usual names before the found ones errors in later JSON lines
-  // (RecordReader::expect_no()).
+  // To be called at the end: makes the usual names that the first record lacks errors in later JSON
+  // lines (RecordReader::expect_no()).
   void finish() { reader_.expect_no(missed_, fix_); }
 
  private:
