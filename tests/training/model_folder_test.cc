@@ -78,6 +78,13 @@ class ModelFolderTest : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
+TEST_F(ModelFolderTest, AnAdapterWithoutItsModelIsNamed) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "adapter_config.json", R"({"peft_type": "LORA"})");
+  EXPECT_THAT(message_of([&] { find_model_folder(folder.path()); }),
+              HasSubstr("adapter_config.json: an adapter (PEFT) belongs to the model"));
+}
+
 TEST_F(ModelFolderTest, SizesOfTheConfigAreThoseOfTheTensors) {
   EXPECT_EQ(error(), "(no error)");
   set("num_hidden_layers", 9999);

@@ -114,6 +114,8 @@ OpenedCheckpoint open_candidate(const Candidate& candidate, const Path& folder) 
   return path.filename() == kLatest ? open_deepspeed(folder) : open_deepspeed_tag(folder);
 }
 
+}  // namespace
+
 // transformers and sentence-transformers add PEFT's adapter to the model beside it.
 void refuse_adapter(const Path& folder) {
   const Path adapter = folder / "adapter_config.json";
@@ -123,6 +125,8 @@ void refuse_adapter(const Path& folder) {
           "without it",
           adapter.string());
 }
+
+namespace {
 
 OpenedCheckpoint open_folder(const Path& folder, std::optional<CheckpointKind> wanted) {
   refuse_adapter(folder);

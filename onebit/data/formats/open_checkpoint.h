@@ -31,6 +31,9 @@ struct OpenedCheckpoint {
   std::vector<Path> others = {};
 };
 
+// Error: the folder has an adapter of PEFT, with or without the model that it belongs to.
+void refuse_adapter(const Path& folder);
+
 // `wanted` (absent: detected) selects one kind if a folder contains several. Errors: no file or
 // folder, an unknown format, another kind than wanted, more than one candidate of a kind in a
 // folder, a DeepSpeed model in several model-parallel parts.

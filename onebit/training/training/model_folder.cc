@@ -124,6 +124,7 @@ std::vector<Path> models_of_run(const Path& run, const std::string& tag) {
 
 Path find_model_folder(const Path& path) {
   const auto found = model_folder_in(path);
+  if (!found) formats::refuse_adapter(path);
   require(found.has_value(),
           "{}: neither a model folder (config.json), nor a checkpoint (model/config.json), nor a "
           "run's folder (whose latest checkpoint has one)",
