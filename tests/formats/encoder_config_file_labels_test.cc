@@ -46,6 +46,18 @@ TEST(LabelNames, AreDefaultsWhereOnlyTheirNumberIsGiven) {
               HasSubstr("at most 1000000"));
 }
 
+TEST(LabelNames, TheirNumberIsNotStatedTwice) {
+  for (const char* names : {R"("a", "b", "c")", R"("LABEL_0", "LABEL_1", "LABEL_2")"}) {
+    const auto config = [&](const char* count) {
+      return fmt::format(R"({{"id2label": [{}], "num_labels": {}}})", names, count);
+    };
+    EXPECT_THAT(message_of([&] { names_in(config("5")); }),
+                HasSubstr("key `num_labels` is 5, and id2label has 3: transformers 5"));
+    EXPECT_EQ(names_in(config("3")).size(), 3u);
+    EXPECT_EQ(names_in(config("null")).size(), 3u);
+  }
+}
+
 TEST(LabelNames, IdsAreConsecutive) {
   const auto error = [](const char* config) { return message_of([&] { names_in(config); }); };
   EXPECT_THAT(error(R"({"id2label": {"0": "a", "2": "b"}})"),

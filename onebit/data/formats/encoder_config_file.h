@@ -19,8 +19,8 @@ namespace onebit::formats {
 // The names of a classifier's labels by id, from "id2label" ({"0": "negative", ...}, or a list),
 // else from "label2id", also where "id2label" has only default names, else `num_labels` default
 // names. Names may be numbers, true and false, as scripts write them for such labels. None if there
-// is none of the keys, or num_labels is 2. Errors: ids that are not 0 to n-1, each once, or another
-// type.
+// is none of the keys, or num_labels is 2. Errors: ids that are not 0 to n-1, each once, another
+// type, or another num_labels beside "id2label", which versions of transformers read differently.
 std::vector<std::string> read_label_names(JsonReader& reader);
 
 // What a CrossEncoder of sentence-transformers applies to a classifier's outputs.

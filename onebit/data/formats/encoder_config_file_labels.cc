@@ -78,6 +78,14 @@ std::vector<std::string> from_names(JsonReader& reader) {
 
 std::vector<std::string> read_label_names(JsonReader& reader) {
   std::vector<std::string> labels = from_ids(reader);
+  const bool is_counted = !reader.raw(kNumLabels).is_null();
+  const int64_t count = reader.integer(kNumLabels, 2);
+  require(count >= 1 && count <= kMaxLabels, "{} is {}; it must be at least 1 and at most {}",
+          reader.place(kNumLabels), count, kMaxLabels);
+  require(labels.empty() || !is_counted || labels.size() == static_cast<size_t>(count),
+          "{} is {}, and {} has {}: transformers 5 gives the model {} outputs without names, and "
+          "earlier ones {}; remove the wrong key",
+          reader.place(kNumLabels), count, kIdToLabel, labels.size(), count, labels.size());
   if (!labels.empty() && !are_default_labels(labels)) {
     reader.accept(kLabelToId);
     return labels;
@@ -85,9 +93,6 @@ std::vector<std::string> read_label_names(JsonReader& reader) {
   // transformers computes with id2label. label2id names the ids that have no name there.
   std::vector<std::string> named = from_names(reader);
   if (labels.empty() || named.size() == labels.size()) labels = std::move(named);
-  const int64_t count = reader.integer(kNumLabels, 2);
-  require(count >= 1 && count <= kMaxLabels, "{} is {}; it must be at least 1 and at most {}",
-          reader.place(kNumLabels), count, kMaxLabels);
   if (!labels.empty() || count == 2) return labels;
   for (size_t id = 0; id < static_cast<size_t>(count); ++id) labels.push_back(default_label(id));
   return labels;
