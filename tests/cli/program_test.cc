@@ -96,6 +96,9 @@ TEST(Program, LaunchStartsEveryTrainingCommand) {
   for (const std::string& command : training) {
     EXPECT_TRUE(contains(other.output, command)) << command << ": " << other.output;
   }
+  const Outcome incomplete = run("launch --hosts localhost -- prepare text.txt");
+  EXPECT_TRUE(contains(incomplete.output, "prepare does not train: launch pretrain"))
+      << "not which of its options is missing: " << incomplete.output;
 }
 
 TEST(Program, DoctorMeasuresThisMachine) {

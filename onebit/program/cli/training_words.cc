@@ -82,6 +82,32 @@ void take_resume(launch::TrainingCommand& training) {
   training.words = left;
 }
 
+// The command that was parsed last.
+std::pair<const CLI::App*, std::string> parsed_command(const CLI::App& program) {
+  const CLI::App* command = &program;
+  std::string name = program.get_name();
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    name += " " + command->get_name();
+  }
+  return {command, name};
+}
+
+const inspect::TaskKind& task_of(const std::string& command) {
+  for (const inspect::TaskKind& task : inspect::tasks()) {
+    if (training::training_command(task.name) == command) return task;
+  }
+  throw commands::UsageError("after --: " + command + " does not train: launch " +
+                             training_commands());
+}
+
+// What is wrong with the words after --. An option that another command lacks does not matter.
+commands::UsageError usage_error(const CLI::App& program, const std::exception& error) {
+  const auto [command, name] = parsed_command(program);
+  if (command->get_subcommands({}).empty()) task_of(name);
+  return commands::UsageError("after --: " + commands::explanation(program, error));
+}
+
 // The command, and the task that it trains.
 std::pair<const CLI::App*, const inspect::TaskKind*> parse(CLI::App& program,
                                                            commands::Action& unused, Texts words) {
@@ -95,21 +121,12 @@ std::pair<const CLI::App*, const inspect::TaskKind*> parse(CLI::App& program,
   } catch (const CLI::Success&) {  // help, or the version
     throw commands::UsageError("after --, give a training command without --help");
   } catch (const CLI::ParseError& error) {
-    throw commands::UsageError("after --: " + commands::explanation(program, error));
+    throw usage_error(program, error);
   } catch (const commands::UsageError& error) {
-    throw commands::UsageError("after --: " + commands::explanation(program, error));
+    throw usage_error(program, error);
   }
-  const CLI::App* command = &program;
-  std::string name = program.get_name();
-  while (!command->get_subcommands().empty()) {
-    command = command->get_subcommands().front();
-    name += " " + command->get_name();
-  }
-  for (const inspect::TaskKind& task : inspect::tasks()) {
-    if (training::training_command(task.name) == name) return {command, &task};
-  }
-  throw commands::UsageError("after --: " + name + " does not train: launch " +
-                             training_commands());
+  const auto [command, name] = parsed_command(program);
+  return {command, &task_of(name)};
 }
 
 }  // namespace
