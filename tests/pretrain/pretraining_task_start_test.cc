@@ -3,6 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
 
 #include "onebit/apps/pretrain/fill_mask.h"
 #include "onebit/apps/pretrain/pretraining_evaluation.h"
@@ -309,6 +313,20 @@ TEST_F(StartTest, ResumesBitForBitWithoutTheModel) {
   EXPECT_THAT(error_of(other),
               AllOf(HasSubstr("`data.next_sentence` makes the model a BertForMaskedLM"),
                     HasSubstr("is a BertForPreTraining")));
+}
+
+TEST_F(StartTest, ARunThatCannotBeginLeavesNothing) {
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  struct rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+  const std::string message = error_of(options("nothing"));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_THAT(message, HasSubstr("File too large"));
+  EXPECT_FALSE(std::filesystem::exists(corpus_.folder("nothing")));
 }
 
 TEST_F(StartTest, SeveralHeldOutStoresAreDistinguished) {

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
 
 #include "onebit/exchange/comm/collectives.h"
+#include "onebit/ground/base/error.h"
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/printable.h"
@@ -128,15 +130,22 @@ void TrainingLoop::run() {
 // or nothing.
 std::string TrainingLoop::prepare_folder() {
   if (!run_.leads_disk()) return "";
+  const bool is_new = !std::filesystem::exists(options_.output);
   make_folder(options_.output);
   lock_.emplace(options_.output);
-  std::string warning = require_space();
-  // A finished run keeps the recipe files with which it was made.
-  if (!run_.resumed() || has_steps_) {
-    write_run_recipes(options_.output, run_.recipe(), run_.engine().resolved_recipe());
+  try {
+    std::string warning = require_space();
+    // A finished run keeps the recipe files with which it was made.
+    if (!run_.resumed() || has_steps_) {
+      write_run_recipes(options_.output, run_.recipe(), run_.engine().resolved_recipe());
+    }
+    if (run_.resumed()) point_latest_at_resumed();
+    return warning;
+  } catch (const Error&) {
+    std::error_code ignored;
+    if (is_new) std::filesystem::remove_all(options_.output, ignored);
+    throw;
   }
-  if (run_.resumed()) point_latest_at_resumed();
-  return warning;
 }
 
 // The run continues from this checkpoint. The next one to be saved removes newer ones. Nobody asked
