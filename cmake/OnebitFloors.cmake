@@ -17,11 +17,12 @@ endfunction()
 # `base` compiles the headers for the others.
 set(ONEBIT_FLOORS_FROM "" CACHE PATH "A release build whose floors a build for tests takes")
 mark_as_advanced(ONEBIT_FLOORS_FROM)
-set(ONEBIT_DEVICE_FLOORS base device kernels ops attention updates comm transport compress)
+# These depend on one of the two, so such a build compiles its own.
+set(ONEBIT_OWN_FLOORS base device kernels ops attention updates comm transport compress)
 # The thread sanitizer watches these, too. The others start no threads. Threads of a server call models of
 # the applications, whose own code is not watched: what it calls in these floors is.
 if(ONEBIT_SANITIZE MATCHES "thread")
-  list(APPEND ONEBIT_DEVICE_FLOORS tensor model text corpus batches optim one_bit engine checkpoint training
+  list(APPEND ONEBIT_OWN_FLOORS tensor model text corpus batches optim one_bit engine checkpoint training
     serve)
 endif()
 if(ONEBIT_FLOORS_FROM AND NOT ONEBIT_CUDA STREQUAL "EMULATED" AND (ONEBIT_HAS_MPI OR ONEBIT_HAS_CUDA))
@@ -44,7 +45,7 @@ endfunction()
 
 # onebit_floor(name SOURCES a.cc b.cc DEPENDS base device LIBRARIES PkgConfig::x)
 function(onebit_floor name)
-  if(ONEBIT_FLOORS_FROM AND NOT name IN_LIST ONEBIT_DEVICE_FLOORS)
+  if(ONEBIT_FLOORS_FROM AND NOT name IN_LIST ONEBIT_OWN_FLOORS)
     onebit_take_floor(${name} ${ARGN})
     return()
   endif()
