@@ -75,6 +75,28 @@ TEST_F(InputFilesTest, CountsWhatIsNoFile) {
               AllOf(HasSubstr("contains no .txt"), HasSubstr("links/in (a link to a folder")));
 }
 
+// Their vocabularies and logs would be text where an output lies in the folder of its input.
+TEST_F(InputFilesTest, LeavesOutWhatWasMadeFromTexts) {
+  write("in/a.txt", "a\n");
+  for (const char* file : {"store/manifest.json", "store/tokens.bin", "store/vocab.txt",
+                           "index/index.json", "index/passages.jsonl", "run/metrics.jsonl",
+                           "run/recipe.resolved.json", "bert/config.json", "bert/model.safetensors",
+                           "bert/vocab.txt", "next.partial/lock", "next.partial/vocab.txt"}) {
+    write(std::string("in/") + file, "x\n");
+  }
+  const InputFiles found = find_input_files({folder_ / "in"});
+  ASSERT_EQ(found.files.size(), 1u) << found.files.back().name;
+  EXPECT_THAT(found.no_texts,
+              testing::ElementsAre(HasSubstr("bert (a model)"), HasSubstr("index (an index"),
+                                   HasSubstr("next.partial (an unfinished folder)"),
+                                   HasSubstr("run (a run)"), HasSubstr("store (a store)")));
+  EXPECT_THAT(
+      notes_of(found),
+      testing::ElementsAre(HasSubstr("5 folders are made from texts and not read; first: ")));
+  EXPECT_THAT(message_of([&] { find_input_files({folder_ / "in/store"}); }),
+              HasSubstr("store: is a store, not a folder of texts"));
+}
+
 TEST_F(InputFilesTest, RefusesArchivesWithAdvice) {
   for (const char* name :
        {"x.tar.xz", "x.tar.gz", "x.tar.zst", "x.tar.bz2", "x.tgz", "x.tar", "x.zip"}) {

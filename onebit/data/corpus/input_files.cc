@@ -10,6 +10,9 @@
 
 #include "onebit/data/corpus/byte_stream.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/folder.h"
+#include "onebit/ground/base/partial_file.h"
+#include "onebit/ground/base/run_files.h"
 #include "onebit/ground/base/wording.h"
 
 namespace onebit::corpus {
@@ -56,7 +59,25 @@ std::string reason_of(const fs::directory_entry& entry) {
   return "neither a file nor a folder";
 }
 
+// What a program has made of texts in this folder. Null: it may contain texts.
+const char* product_in(const Path& folder) {
+  const auto has = [&](const char* name) {
+    std::error_code ignored;
+    return fs::is_regular_file(folder / name, ignored);
+  };
+  if (folder.extension() == kPartialSuffix && has(kLockName)) return "an unfinished folder";
+  if (has("manifest.json") && has("tokens.bin")) return "a store";
+  if (has("index.json") && has("passages.jsonl")) return "an index of passages";
+  if (has(run_files::kMetrics) && has(run_files::kResolvedRecipe)) return "a run";
+  const bool has_values = has("model.safetensors") || has("model.safetensors.index.json") ||
+                          has("pytorch_model.bin") || has("pytorch_model.bin.index.json");
+  return has("config.json") && has_values ? "a model" : nullptr;
+}
+
 void add_folder(const Path& folder, InputFiles& found) {
+  if (const char* product = product_in(folder)) {
+    fail("{}: is {}, not a folder of texts", folder.string(), product);
+  }
   std::vector<Path> paths;
   const size_t no_files_before = found.no_files.size();
   std::error_code error;
@@ -65,8 +86,12 @@ void add_folder(const Path& folder, InputFiles& found) {
     const bool hidden = entry->path().filename().string().starts_with(".");
     std::error_code no_target;  // of a link, which is an entry like others
     const bool is_folder = entry->is_directory(no_target);
-    if (hidden) {
+    const char* product = is_folder && !hidden ? product_in(entry->path()) : nullptr;
+    if (hidden || product != nullptr) {
       if (is_folder) entry.disable_recursion_pending();
+      if (product != nullptr) {
+        found.no_texts.push_back(fmt::format("{} ({})", entry->path().string(), product));
+      }
     } else if (entry->is_regular_file(no_target)) {
       paths.push_back(entry->path());
     } else if (!is_folder || entry->is_symlink()) {
@@ -85,6 +110,7 @@ void add_folder(const Path& folder, InputFiles& found) {
     }
   }
   std::sort(found.no_files.begin() + static_cast<ptrdiff_t>(no_files_before), found.no_files.end());
+  std::sort(found.no_texts.begin(), found.no_texts.end());
   if (found.files.size() > before) return;
   for (const Path& path : paths) {
     if (is_archive(path)) refuse_archive(path.string());
@@ -112,6 +138,7 @@ std::vector<std::string> notes_of(const InputFiles& files) {
   };
   add(files.ignored, "file", "files", "not text and ignored");
   add(files.no_files, "entry of a folder", "entries of folders", "not read");
+  add(files.no_texts, "folder", "folders", "made from texts and not read");
   return notes;
 }
 

@@ -23,6 +23,9 @@ struct InputFiles {
   // What folders contain besides folders and files, each with what it is: a link to a folder, which
   // may lead back, a link to nothing, a pipe, which may never end.
   std::vector<std::string> no_files;
+  // Folders in folders that contain a store, an index, a run or a model, each with what it is.
+  // Their vocabularies and logs are no text.
+  std::vector<std::string> no_texts;
 };
 
 // What was found and is not read, for users: a count and the first of each. Empty if there is
@@ -31,8 +34,8 @@ std::vector<std::string> notes_of(const InputFiles& files);
 
 // Accepts files as given, folders, which are searched recursively and sorted by path (.txt, .text
 // and .jsonl, also compressed: byte_stream.h, while a file given by name may have any suffix), and
-// "-" for standard input. Errors: a missing path, a folder without text, an archive (with what to
-// do instead).
+// "-" for standard input. Errors: a missing path, a folder without text, a store, an index, a run
+// or a model, an archive (with what to do instead).
 InputFiles find_input_files(const std::vector<Path>& inputs);
 
 // Standard input and named pipes can be read only once, but learning a vocabulary needs the text
