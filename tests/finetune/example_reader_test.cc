@@ -83,6 +83,24 @@ TEST(ExampleReader, LaterKeysAreNeverLost) {
   EXPECT_EQ(read_examples(path, {.columns = {.text = "sentence1"}}).all.size(), 2u);
 }
 
+// As in SimCSE, where a text is its own match.
+TEST(ExampleReader, AColumnMayHaveTwoRoles) {
+  const TextFiles files;
+  for (const auto& [name, content] :
+       {std::pair("a.tsv", "text\tid\nab\t1\ncd\t2\n"), std::pair("a.csv", "text,id\nab,1\ncd,2\n"),
+        std::pair("a.jsonl",
+                  "{\"text\": \"ab\", \"id\": \"1\"}\n"
+                  "{\"text\": \"cd\", \"id\": \"2\"}\n")}) {
+    const Examples examples =
+        read_examples(files.write(name, content),
+                      {.columns = {.text = "text", .text_pair = "text", .label = "text"}});
+    ASSERT_EQ(examples.all.size(), 2u);
+    EXPECT_EQ(examples.all[1].text, "cd") << name;
+    EXPECT_EQ(examples.all[1].text_pair, "cd") << name;
+    EXPECT_EQ(examples.all[1].label.text, "cd") << name;
+  }
+}
+
 TEST(ExampleReader, OneOfTwoUsualNamesMustBeNamed) {
   const TextFiles files;
   const auto message = [&](const char* name, const char* text, const Columns& columns = {}) {

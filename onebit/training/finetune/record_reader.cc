@@ -316,7 +316,13 @@ bool RecordReader::take_columns(std::vector<Field>& fields) {
   fields.resize(selected_.size());
   for (size_t i = 0; i < selected_.size(); ++i) {
     fields[i].kind = Field::Kind::kText;
-    fields[i].text.swap(split_[selected_[i]]);
+    // A column may be selected twice: a text may be its own pair.
+    const auto later = selected_.begin() + static_cast<ptrdiff_t>(i) + 1;
+    if (std::find(later, selected_.end(), selected_[i]) == selected_.end()) {
+      fields[i].text.swap(split_[selected_[i]]);
+    } else {
+      fields[i].text = split_[selected_[i]];
+    }
   }
   return true;
 }
