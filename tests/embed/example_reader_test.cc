@@ -66,6 +66,13 @@ TEST_F(EmbedExamples, ScoresAreDividedByTheirScale) {
 }
 
 // Without its score, a pair would be trained as two texts that match.
+TEST_F(EmbedExamples, TheFirstRecordHasWhatOthersHave) {
+  EXPECT_THAT(error("a.jsonl",
+                    "{\"anchor\": \"a\", \"positive\": \"b\", \"negative\": null}\n"
+                    "{\"anchor\": \"a\", \"positive\": \"b\", \"negative\": \"c\"}\n"),
+              HasSubstr("the first record's `negative` is null, so that the negatives"));
+}
+
 TEST_F(EmbedExamples, ALabelIsAScore) {
   for (const char* name : {"label", "labels", "scores"}) {
     const Examples scored =

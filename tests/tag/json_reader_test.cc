@@ -182,6 +182,20 @@ TEST(JsonReader, BadRecordsAreLeftOutWhereTheOptionIsGiven) {
               HasSubstr("--skip-bad-records"));
 }
 
+// Prodigy's records have the places of the words beside the text.
+TEST(JsonReader, TokensThatAreObjectsAreNoWords) {
+  const char* record =
+      "{\"text\": \"EU ran\", \"spans\": [{\"start\": 0, \"end\": 2, \"label\": \"ORG\"}], "
+      "\"tokens\": [{\"text\": \"EU\", \"start\": 0, \"end\": 2, \"id\": 0}]}";
+  EXPECT_THAT(read(record).all[0].tags, ElementsAre("B-ORG", "O"));
+  EXPECT_THAT(read("{\"text\": \"EU ran\", \"found\": [[0, 2, \"ORG\"]], \"tokens\": [\"EU\"]}",
+                   {.entities = "found"})
+                  .all[0]
+                  .tags,
+              ElementsAre("B-ORG", "O"))
+      << "the user names the list of entities";
+}
+
 TEST(JsonReader, EntitiesMayHaveOffsets) {
   EXPECT_THAT(read("{\"text\": \"In Rome\", \"entities\": [{\"id\": 1, \"start_offset\": 3, "
                    "\"end_offset\": 7, \"label\": \"LOC\"}]}")

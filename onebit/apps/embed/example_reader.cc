@@ -20,9 +20,11 @@ const ColumnRole kAnchor = {"anchor, the first text",
 const ColumnRole kPositive = {"positive, the text that matches the anchor",
                               {"positive", "answer", "sentence2", "text_pair"}};
 const ColumnRole kNegative = {"negative", {"negative"}};
-// sentence-transformers takes the last three for a score, too. "label" is also what classes are
-// called, which read_score() refuses: the pairs would be trained as matching texts.
-const ColumnRole kScore = {"score", {"score", "similarity", "scores", "label", "labels"}};
+const ColumnRole kScore = {"score", {"score", "similarity", "scores"}};
+// sentence-transformers takes these for a score, too. They are also what classes are called, which
+// may lie beside a score, and which read_score() refuses: the pairs would be trained as matching
+// texts.
+const ColumnRole kLabel = {"score", {"label", "labels"}};
 const ColumnRole kText = {"text", {"text", "sentence"}};
 
 bool is_label(const std::string& column) {
@@ -32,6 +34,10 @@ bool is_label(const std::string& column) {
 // A file with several negatives per anchor would train as pairs without any of them.
 void refuse_other_negatives(const finetune::RecordReader& reader, const std::string& fix) {
   for (const std::string& name : reader.names()) {
+    require(name != kNegative.usual_names.front(),
+            "{}: the first record's `{}` is null, so that the negatives of the others would not be "
+            "read: give each record one, or none of them the key",
+            reader.name(), name);
     const bool is_negative = name == "neg" || name.starts_with("neg_") ||
                              name.starts_with("negative") || name.starts_with("hard_neg");
     require(!is_negative,
@@ -82,6 +88,7 @@ ChosenColumns choose_columns(finetune::RecordReader& reader, const Columns& colu
   if (chosen.negative.empty() && chosen.score.empty()) {
     chosen.negative = finder.find(kNegative);
     chosen.score = finder.find(kScore);
+    if (chosen.score.empty()) chosen.score = finder.find(kLabel);
     // A triplet says without a label which texts match.
     if (!chosen.negative.empty() && is_label(chosen.score)) chosen.score.clear();
   }

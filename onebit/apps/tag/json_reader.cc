@@ -18,6 +18,10 @@ bool has_value(const Json& object, const std::string& key) {
   return found != object.end() && !found->is_null();
 }
 
+bool has_objects(const Json& list) {
+  return list.is_array() && !list.empty() && list.front().is_object();
+}
+
 // Numbers, and the names that a model has without any, say nothing.
 bool are_names(const std::vector<std::string>& tags) {
   return std::none_of(tags.begin(), tags.end(), [](const std::string& tag) {
@@ -113,7 +117,16 @@ void JsonReader::choose_form(const Json& object) {
   if (options_.remembered.tokens && !object.contains(options_.tokens)) options_.tokens.clear();
   if (options_.remembered.tags && !object.contains(options_.tags)) options_.tags.clear();
   std::string tokens = options_.tokens;
-  if (tokens.empty()) tokens = only_one_of(object, {"tokens", "words"});
+  // The user may have named the keys of a text.
+  const Options usual;
+  const bool names_text = options_.text != usual.text || options_.entities != usual.entities;
+  if (tokens.empty() && !(names_text && object.contains(options_.text))) {
+    tokens = only_one_of(object, {"tokens", "words"});
+    // Prodigy writes where each word of the text is, beside the text.
+    if (!tokens.empty() && object.contains(options_.text) && has_objects(object.at(tokens))) {
+      tokens.clear();
+    }
+  }
   has_words_ = !tokens.empty();
   require(has_words_ || object.contains(options_.text),
           "{}: has neither `tokens` (a list of words) nor `{}`; it has {}; {}", lines_.place(),
