@@ -52,6 +52,16 @@ class PlanCommand : public testing::Test {
   TemporaryFolder folder_;
 };
 
+TEST_F(PlanCommand, WritesNoPictureOverWhatItReads) {
+  for (const char* name : {"tiny.json", "here.json"}) {
+    const std::string before = read_file(folder_ / name);
+    const Outcome refused = plan("--bandwidth 1Gb/s --svg " + at(name));
+    EXPECT_EQ(refused.status, 1) << refused.output;
+    EXPECT_NE(refused.output.find("would be written over"), std::string::npos) << refused.output;
+    EXPECT_EQ(read_file(folder_ / name), before);
+  }
+}
+
 // recipes/adapt.json leaves the model to --initialize-from.
 TEST_F(PlanCommand, TakesTheSizesOfTheModelThatTheRunStartsFrom) {
   write_file_atomically(folder_ / "config.json", R"({"model_type": "bert", "vocab_size": 4000,

@@ -128,6 +128,9 @@ TEST_F(ContinuedProgram, AdaptsEvaluatesAndReports) {
 
   expect_runs(fmt::format("report {} --output {}", at("run"), at("report.html")));
   EXPECT_TRUE(contains(read_file(folder_ / "report.html"), "held out, old"));
+  const Outcome over = run(fmt::format("report {} -o {}", at("run"), at("run/metrics.jsonl")));
+  EXPECT_EQ(over.status, 1);
+  EXPECT_TRUE(contains(over.output, "metrics.jsonl: would be written over")) << over.output;
   expect_runs(fmt::format("fill {} \"the [MASK] was here\" --device cpu", at("run")));
 }
 

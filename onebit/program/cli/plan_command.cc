@@ -95,6 +95,7 @@ int run(const Arguments& given) {
   const plan::PlanRequest request{.cluster = cluster_of(given), .watts_per_host = given.watts};
   const pretrain::PretrainingConfig config = config_of(given);
   warn_of_levels(config, given);
+  commands::require_separate_outputs({given.svg}, {given.recipe, given.measured}, given.start);
   commands::require_writable_file(given.svg);
   engine::solve_batch_sizes(config.engine.batch, request.cluster.ranks(), given.recipe);
   Context context = Context::cpu(given.threads > 0 ? given.threads : available_threads());

@@ -6,6 +6,7 @@
 #include "onebit/ground/base/run_files.h"
 #include "onebit/ground/metrics/page.h"
 #include "onebit/program/cli/command_list.h"
+#include "onebit/training/commands/output_files.h"
 
 namespace onebit::cli {
 namespace {
@@ -17,10 +18,15 @@ struct Arguments {
 
 int run(const Arguments& given) {
   std::vector<metrics::RunHistory> runs;
-  for (const std::string& folder : given.runs) runs.push_back(metrics::read_run(folder));
+  std::vector<Path> inputs;
+  for (const std::string& folder : given.runs) {
+    runs.push_back(metrics::read_run(folder));
+    for (const Path& file : commands::files_of_model_or_run(folder)) inputs.push_back(file);
+  }
   const Path output = !given.output.empty()    ? Path(given.output)
                       : given.runs.size() == 1 ? Path(given.runs.front()) / run_files::kReport
                                                : Path(run_files::kReport);
+  commands::require_separate_outputs({output}, inputs, {});
   write_file_atomically(output, metrics::html_page(runs));
   fmt::print("{}\n", output.string());
   return 0;

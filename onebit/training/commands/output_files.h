@@ -13,6 +13,9 @@ namespace onebit::commands {
 void require_separate_outputs(const std::vector<Path>& outputs, const std::vector<Path>& inputs,
                               const Path& model);
 
+// The files of a model or run in `folder`, without predictions and the like that lie beside them.
+std::vector<Path> files_of_model_or_run(const Path& folder);
+
 // To be called before a command computes what it writes at its end. Empty paths and devices are
 // skipped. Errors: `output` is a folder, or no file can be created at that place, which is tried.
 void require_writable_file(const Path& output);
