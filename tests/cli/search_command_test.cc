@@ -60,9 +60,11 @@ TEST_F(SearchProgram, FindsAPassageByItsText) {
   EXPECT_EQ(again.status, 1);
   expect_runs(index("f32", "--overwrite"));
 
-  write("queries.txt", "the bird was here 0\nhere was a child\n");
+  write("queries.txt", "the bird was here 0\n\nhere was a child\n");
   const Outcome all = query("f32", fmt::format("--input {} --json -n 1", at("queries.txt")));
-  EXPECT_EQ(std::count(all.output.begin(), all.output.end(), '\n'), 2) << all.output;
+  EXPECT_EQ(std::count(all.output.begin(), all.output.end(), '\n'), 3) << all.output;
+  EXPECT_TRUE(contains(all.output, "queries.txt: an empty line is no query and not asked"))
+      << all.output;
   EXPECT_TRUE(contains(all.output, "\"text\":\"here was a\\tchild\"")) << all.output;
 
   expect_runs(fmt::format("search export --index {} --output {}", at("int8"), at("passages.tsv")));
@@ -87,6 +89,11 @@ TEST_F(SearchProgram, NamesWhatIsWrong) {
   std::filesystem::rename(folder_ / "bert", folder_ / "moved");
   expect_error(query("index", "king"), "--model");
   EXPECT_EQ(query("index", fmt::format("king --model {}", at("moved"))).status, 0);
+  std::filesystem::copy(folder_ / "moved", folder_ / "m\xff",
+                        std::filesystem::copy_options::recursive);
+  expect_error(run(fmt::format("search index --model {} --input {} --output {} --device cpu",
+                               at("m\xff"), at("texts"), at("none"))),
+               "the folder's name is not UTF-8");
   write("empty.txt", "\n");
   expect_error(run(fmt::format("search index --model {} --input {} --output {} --device cpu",
                                at("moved"), at("empty.txt"), at("none"))),

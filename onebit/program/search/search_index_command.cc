@@ -5,8 +5,10 @@
 
 #include "onebit/apps/embed/embed_command.h"
 #include "onebit/apps/embed/encoder.h"
+#include "onebit/data/text/utf8.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/machine.h"
+#include "onebit/ground/base/printable.h"
 #include "onebit/program/search/search_command.h"
 #include "onebit/program/search/search_index.h"
 #include "onebit/training/commands/device_option.h"
@@ -60,6 +62,9 @@ class PassageEncoder {
 IndexDescription describe(embed::Encoder& encoder, const Arguments& given) {
   IndexDescription description;
   description.model = std::filesystem::absolute(given.model.model).lexically_normal().string();
+  require(!text::first_invalid_utf8(description.model),
+          "{}: the folder's name is not UTF-8, and an index names its model: rename the folder",
+          printable(description.model));
   description.type = given.type == "f32" ? VectorType::kF32 : VectorType::kInt8;
   description.numbers = encoder.dimensions();
   description.max_sequence_length = encoder.settings().max_sequence_length;

@@ -124,8 +124,18 @@ int run(const Arguments& given) {
     answer(given.query);
   } else {
     embed::TextReader reader(given.input, {.format = embed::TextFormat::kLines});
+    int64_t empty = 0;
     for (std::string query; reader.next(query);) {
-      if (!query.empty()) answer(query);
+      if (query.empty()) {
+        ++empty;
+      } else {
+        answer(query);
+      }
+    }
+    if (empty > 0) {
+      log_warning("{}: {} and not asked", given.input,
+                  empty == 1 ? "an empty line is no query"
+                             : fmt::format("{} empty lines are no queries", empty));
     }
   }
   if (encoder.cut() > 0) {
