@@ -118,6 +118,8 @@ TEST_F(SquadProgram, TrainingDecidesWhetherASystemAbstains) {
   EXPECT_TRUE(contains(ask("").output, "(no answer)"));
   EXPECT_TRUE(contains(ask("--unanswerable").output, "(no answer)"));
   EXPECT_FALSE(contains(ask("--rules 1.1").output, "(no answer)"));
+  EXPECT_TRUE(contains(ask("--max-question-length 2").output,
+                       "1 of 1 questions were longer than 2 tokens and were truncated"));
 }
 
 TEST_F(SquadProgram, ASystemOfVersion1AlwaysAnswers) {

@@ -2,6 +2,7 @@
 
 #include "onebit/data/text/utf8.h"
 #include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/ground/base/log.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
 #include "onebit/training/finetune/encoded_examples.h"
@@ -88,6 +89,11 @@ Answerer::Computed Answerer::compute(const Dataset& dataset, const AnswererOptio
                                      comm::Communicator& communicator) {
   auto features = std::make_unique<Features>(dataset, description_.vocabulary, description_.casing,
                                              window_options(options));
+  if (features->questions_cut() > 0 && communicator.rank() == 0) {
+    log_warning("{} of {} questions were longer than {} tokens and were truncated",
+                features->questions_cut(), dataset.questions.size(),
+                window_options(options).max_question_length);
+  }
   batches::BatchBounds bounds = bounds_of(*features, options.batch);
   ++bounds.sequences;  // upload_rounded() adds one
   SpanLogits logits = inference_->take_turn([&] {
