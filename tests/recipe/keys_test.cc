@@ -184,6 +184,16 @@ TEST(Keys, EverythingWrongIsNamedAtOnce) {
             "recipe.json: key `colr` is not known; did you mean \"colour\"?");
 }
 
+// The value of such a key is the default, which nobody wrote.
+TEST(Keys, ARuleSaysNothingOfAValueThatWasRefused) {
+  Keys keys(parse_json(R"({"count": 0, "most": 2})", "recipe.json"), "recipe.json");
+  int64_t count = 128, most = 64;
+  keys.integer("count", count, at_least(1), "how many");
+  keys.integer("most", most, at_least(1), "at most");
+  keys.require(count <= most, "count", "is {}, and at most {} are possible", count, most);
+  EXPECT_THAT(keys.errors(), ElementsAre(HasSubstr("`count` is 0; it must be")));
+}
+
 TEST(Keys, ALongValueIsCutShort) {
   const std::string error = errors_of("{\"count\": \"" + std::string(500, 'a') + "\"}");
   EXPECT_LT(error.size(), 200u);

@@ -73,6 +73,15 @@ TEST(Recipe, CommentsAndLastCommasOfHjsonAreRead) {
   EXPECT_EQ(message_of([&] { load("{\"a\": [1,, 2]}"); }).find("Hjson"), std::string::npos);
 }
 
+TEST(Recipe, AModelsConfigIsOneError) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "config.json", R"({"model_type": "bert", "hidden_size": 8})");
+  EXPECT_NE(message_of([&] {
+              load_recipe(folder / "config.json", {});
+            }).find("is the config.json of a model, not a recipe"),
+            std::string::npos);
+}
+
 TEST(Recipe, OtherHjsonIsRefusedByName) {
   const TemporaryFolder folder;
   write_file_atomically(folder / "ds.json", "{\n  # DeepSpeed's\n  train_batch_size: 8\n}\n");

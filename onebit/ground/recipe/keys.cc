@@ -319,8 +319,13 @@ void Keys::attempt(const std::function<void()>& check) {
   }
 }
 
+// A value that was refused is not stored: what a later rule says of the key is about its default.
 void Keys::complain(const char* name, const std::string& what) {
-  if (!walk_->listing) walk_->errors.push_back(place(name) + " " + what);
+  if (walk_->listing) return;
+  const std::string start = place(name) + " ";
+  const bool is_known = std::ranges::any_of(
+      walk_->errors, [&](const std::string& error) { return error.starts_with(start); });
+  if (!is_known) walk_->errors.push_back(start + what);
 }
 
 void Keys::add_warning(std::string text) {

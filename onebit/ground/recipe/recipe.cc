@@ -213,6 +213,10 @@ Recipe load_recipe(const Path& path, const std::vector<std::string>& overrides) 
   Recipe recipe = {.values = read_recipe(path), .place = path.string()};
   require(recipe.values.is_object(), "{}: a recipe must be one JSON object in braces",
           recipe.place);
+  require(!recipe.values.contains("model_type") && !recipe.values.contains("architectures"),
+          "{}: is the config.json of a model, not a recipe: --initialize-from or --model takes its "
+          "folder, and recipes/ has recipes",
+          recipe.place);
   apply_overrides(recipe, overrides);
   return recipe;
 }
