@@ -7,6 +7,7 @@
 
 #include "tests/base/message_of.h"
 #include "tests/base/peak_memory.h"
+#include "tests/base/temporary_folder.h"
 #include "tests/serve/served_models.h"
 
 namespace onebit::serve {
@@ -307,6 +308,11 @@ TEST(NamedFolders, HaveTheNameOfTheFolderOrTheGivenOne) {
   EXPECT_THAT(names({"runs/search", "x=runs/y", "z/"}),
               ElementsAre("search:runs/search", "x:runs/y", "z:z/"));
   EXPECT_THAT(names({"a=b=c"}), ElementsAre("a:b=c"));
+  const TemporaryFolder folder;
+  const std::string sweep = (folder / "lr=1e-4").string();
+  std::filesystem::create_directory(sweep);
+  EXPECT_THAT(names({sweep}), ElementsAre("lr=1e-4:" + sweep));
+  EXPECT_THAT(names({"x=" + sweep}), ElementsAre("x:" + sweep));
   EXPECT_THAT(message_of([&] { names({"runs/a", "more/a"}); }), HasSubstr("--model NAME=FOLDER"));
   EXPECT_THAT(message_of([&] { names({"=a"}); }), HasSubstr("NAME=FOLDER"));
   EXPECT_THAT(message_of([&] { names({"a="}); }), HasSubstr("NAME=FOLDER"));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <filesystem>
 #include <iterator>
 #include <string_view>
 
@@ -172,7 +173,8 @@ std::vector<NamedFolder> named_folders(const std::vector<std::string>& given) {
   for (const std::string& value : given) {
     const size_t equals = value.find('=');
     NamedFolder model;
-    if (equals != std::string::npos) {
+    // The name of a folder may have the sign: runs/lr=1e-4.
+    if (equals != std::string::npos && !std::filesystem::is_directory(value)) {
       model = {value.substr(0, equals), value.substr(equals + 1)};
     } else {
       const Path folder = Path(value).lexically_normal();

@@ -20,8 +20,8 @@ struct NamedFolder {
   std::string name;
   Path folder;
 };
-// The values of --model: NAME=FOLDER, or FOLDER, whose name is that of the folder. A folder whose
-// name has "=" is given as NAME=FOLDER. Error: two models of one name.
+// The values of --model: FOLDER, whose name is that of the folder, or NAME=FOLDER where there is no
+// folder of this whole name. Error: two models of one name.
 std::vector<NamedFolder> named_folders(const std::vector<std::string>& given);
 
 // A model with the context that it computes in.
