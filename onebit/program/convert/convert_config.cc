@@ -221,8 +221,9 @@ void check_vocabulary(const EncoderConfigFile& config, int64_t words, const Path
   }
   const int64_t surplus = source.shape.word_rows - config.vocab_size;
   require(surplus >= 0 && surplus < kMaxPadding,
-          "{}: the word embeddings have {} rows for a vocabulary of {} ({}): they do not match",
-          source.place, source.shape.word_rows, config.vocab_size, vocabulary.string());
+          "{}: the word embeddings have {} rows, the model has vocab_size {} (config.json), and {} "
+          "has {} words: they do not match",
+          source.place, source.shape.word_rows, config.vocab_size, vocabulary.string(), words);
   if (surplus > 0) {
     lines.push_back(fmt::format(
         "padding: rows {} to {} of the word embeddings correspond to no word and are left out",
