@@ -105,6 +105,17 @@ TEST(PartialFolder, ReplacesWhatIsToBeReplaced) {
   EXPECT_EQ(parent.entries(), 1);
 }
 
+TEST(PartialFolder, NothingElseMayBeInAFolderThatIsReplaced) {
+  TemporaryFolder parent;
+  files::create_directories(parent / "out");
+  for (const char* name : {"mine", "lock"}) put(parent / "out" / name);
+  constexpr std::string_view kNames[] = {"mine", "absent"};
+  require_only(parent / "out", kNames);
+  files::create_directories(parent / "out/run");
+  EXPECT_THAT(message_of([&] { require_only(parent / "out", kNames); }),
+              HasSubstr("out: contains run, which would be deleted"));
+}
+
 TEST(PartialFolder, LeavesAnotherWritersAlone) {
   TemporaryFolder parent;
   PartialFolder first(parent / "out", Existing::kRefuse);

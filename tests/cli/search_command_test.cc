@@ -59,6 +59,17 @@ TEST_F(SearchProgram, FindsAPassageByItsText) {
   const Outcome again = run(index("f32"));
   EXPECT_EQ(again.status, 1);
   expect_runs(index("f32", "--overwrite"));
+  write("f32/notes", "mine");
+  const Outcome others = run(index("f32", "--overwrite"));
+  EXPECT_EQ(others.status, 1);
+  EXPECT_TRUE(contains(others.output, "f32: contains notes, which would be deleted"))
+      << others.output;
+  std::filesystem::remove(folder_ / "f32/notes");
+  const Outcome itself =
+      run(fmt::format("search index --model {} --input {} --output {} --device cpu --overwrite",
+                      at("bert"), at("f32/passages.jsonl"), at("f32")));
+  EXPECT_EQ(itself.status, 1);
+  EXPECT_TRUE(contains(itself.output, "is in the output folder")) << itself.output;
 
   write("queries.txt", "the bird was here 0\n\nhere was a child\n");
   const Outcome all = query("f32", fmt::format("--input {} --json -n 1", at("queries.txt")));
@@ -67,6 +78,10 @@ TEST_F(SearchProgram, FindsAPassageByItsText) {
       << all.output;
   EXPECT_TRUE(contains(all.output, "\"text\":\"here was a\\tchild\"")) << all.output;
 
+  EXPECT_TRUE(contains(
+      expect_runs(fmt::format("search export --index {} --output \"{}\"", at("int8"), at("a'b")))
+          .output,
+      "a''b'"));
   expect_runs(fmt::format("search export --index {} --output {}", at("int8"), at("passages.tsv")));
   const std::string rows = read_file(folder_ / "passages.tsv");
   EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 25);

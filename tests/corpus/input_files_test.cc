@@ -28,6 +28,7 @@ TEST_F(InputFilesTest, FindsTextInFoldersInOrder) {
   write("in/b/two.txt", "b\n");
   write("in/a.txt", "a\n");
   write("in/c.jsonl", "{\"text\": \"c\"}\n");
+  write("in/c.ndjson", "{\"text\": \"c\"}\n");
   write("in/b/one.text", "c\n");
   write("in/b/image.png", "c\n");
   write("in/d.txt.zst", "c\n");
@@ -38,7 +39,7 @@ TEST_F(InputFilesTest, FindsTextInFoldersInOrder) {
   for (const InputFile& file : found.files) {
     names.push_back(Path(file.name).lexically_relative(folder_ / "in").string());
   }
-  EXPECT_THAT(names, testing::ElementsAre("a.txt", "b/one.text", "b/two.txt", "c.jsonl",
+  EXPECT_THAT(names, testing::ElementsAre("a.txt", "b/one.text", "b/two.txt", "c.jsonl", "c.ndjson",
                                           "d.txt.zst", "e.jsonl.bz2"));
   EXPECT_TRUE(found.files.back().jsonl);
   EXPECT_THAT(found.ignored, testing::ElementsAre(HasSubstr("image.png")));
@@ -95,6 +96,9 @@ TEST_F(InputFilesTest, LeavesOutWhatWasMadeFromTexts) {
       testing::ElementsAre(HasSubstr("5 folders are made from texts and not read; first: ")));
   EXPECT_THAT(message_of([&] { find_input_files({folder_ / "in/store"}); }),
               HasSubstr("store: is a store, not a folder of texts"));
+  EXPECT_THAT(message_of([&] { refuse_inputs_in(folder_ / "in", found.files); }),
+              HasSubstr("a.txt: is in the output folder"));
+  refuse_inputs_in(folder_ / "in/store", found.files);
 }
 
 TEST_F(InputFilesTest, RefusesArchivesWithAdvice) {

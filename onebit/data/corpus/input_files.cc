@@ -38,7 +38,7 @@ bool is_archive(const Path& path) {
 // "" for text, ".jsonl", or nothing if the name is neither.
 std::optional<std::string> kind_of(const Path& path) {
   const Path inner = unpacked_name(path);
-  if (inner.extension() == ".jsonl") return ".jsonl";
+  if (inner.extension() == ".jsonl" || inner.extension() == ".ndjson") return ".jsonl";
   if (inner.extension() == ".txt" || inner.extension() == ".text") return "";
   return std::nullopt;
 }
@@ -163,6 +163,19 @@ InputFiles find_input_files(const std::vector<Path>& inputs) {
   }
   require(!found.files.empty(), "no input: specify files, folders, or - for standard input");
   return found;
+}
+
+void refuse_inputs_in(const Path& output, const std::vector<InputFile>& files) {
+  std::error_code ignored;
+  const auto folder_of = [&](const Path& file) {
+    return fs::weakly_canonical(file, ignored).parent_path();
+  };
+  const Path folder = folder_of(output / kLockName);
+  for (const InputFile& file : files) {
+    require(file.path == "-" || folder_of(file.path) != folder,
+            "{}: is in the output folder {}, which would be replaced; choose another one",
+            file.name, output.string());
+  }
 }
 
 namespace {

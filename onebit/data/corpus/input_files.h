@@ -38,6 +38,9 @@ std::vector<std::string> notes_of(const InputFiles& files);
 // or a model, an archive (with what to do instead).
 InputFiles find_input_files(const std::vector<Path>& inputs);
 
+// Error: a file is in the folder `output`, which is going to be replaced.
+void refuse_inputs_in(const Path& output, const std::vector<InputFile>& files);
+
 // Standard input and named pipes can be read only once, but learning a vocabulary needs the text
 // twice.
 

@@ -193,6 +193,7 @@ PrepareReport prepare(const PrepareOptions& given) {
   PrepareReport report;
   InputFiles inputs = find_input_files(options.inputs);
   for (std::string& note : notes_of(inputs)) report.decisions.push_back(std::move(note));
+  refuse_inputs_in(options.output, inputs.files);
   StoreWriter writer(options.output, options.overwrite);
   if (options.drop_duplicates) writer.drop_duplicates();
   if (options.vocabulary_size) keep_streams(inputs.files, writer.partial_folder());

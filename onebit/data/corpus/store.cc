@@ -1,7 +1,9 @@
 #include "onebit/data/corpus/store.h"
 
 #include <algorithm>
+#include <string_view>
 
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
 #include "onebit/ground/base/checksum.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
@@ -32,6 +34,13 @@ void require_free_output(const Path& output, bool overwrite) {
   if (format == kTokenStoreFormat || format == kSampleStoreFormat) {
     require(overwrite, "{}: contains a finished store: use --overwrite to replace it",
             output.string());
+    static constexpr std::string_view kFiles[] = {
+        kManifestName, formats::kVocabTxt, formats::kTokenizerJson, formats::kTokenizerConfigJson,
+        formats::kSpecialTokensMapJson, formats::kAddedTokensJson, formats::kChatTemplate,
+        // of both kinds of store
+        "tokens.bin", "sentences.bin", "documents.bin", "sequences.bin", "pairs.bin", "masked.bin",
+        "positions.bin", "targets.bin"};
+    require_only(output, kFiles);
     return;
   }
   require(is_free_for_folder(output),

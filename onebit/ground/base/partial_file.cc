@@ -187,6 +187,15 @@ bool is_free_for_folder(const Path& folder) {
   return is_free_place(where_it_leads(without_last_slash(folder)));
 }
 
+void require_only(const Path& folder, std::span<const std::string_view> names) {
+  for (const std::string& name : names_in(folder)) {
+    const bool is_known = std::ranges::find(names, name) != names.end() || name == kLockName;
+    require(is_known || !is_in_the_way(folder, name),
+            "{}: contains {}, which would be deleted; move it away or choose another output folder",
+            folder.string(), name);
+  }
+}
+
 PartialFolder::PartialFolder(const Path& folder, Existing existing) : existing_(existing) {
   const Path given = without_last_slash(folder);
   require(!given.empty() && given != "." && given != "..",

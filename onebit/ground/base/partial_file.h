@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -62,6 +63,10 @@ enum class Existing { kRefuse, kReplace };
 // Whether nothing is at `folder`, or a folder without files: what a new disk (lost+found) or an
 // interrupted PartialFolder contains does not count. A link is followed.
 bool is_free_for_folder(const Path& folder);
+
+// Error: `folder` contains something that is none of `names`, which a writer that replaces the
+// folder would delete.
+void require_only(const Path& folder, std::span<const std::string_view> names);
 
 class PartialFolder {
  public:

@@ -41,6 +41,13 @@ std::string copy_value(const std::string& text) {
   return value;
 }
 
+// The content of a text in single quotes.
+std::string sql_text(const std::string& text) {
+  std::string quoted;
+  for (const char c : text) quoted += c == '\'' ? "''" : std::string(1, c);
+  return quoted;
+}
+
 int run(const Arguments& given) {
   const Index index(given.index);
   commands::require_separate_outputs({given.output}, index.files(), {});
@@ -60,9 +67,10 @@ int run(const Arguments& given) {
       "{0}: {1} rows for pgvector:\n"
       "  CREATE TABLE passages (id bigint, file text, line bigint, text text, embedding "
       "vector({2}));\n"
-      "  \\copy passages FROM '{0}'\n"
+      "  \\copy passages FROM '{3}'\n"
       "  SELECT file, line, text FROM passages ORDER BY embedding <=> '[...]' LIMIT 5;\n",
-      given.output, index.description().passages, index.description().numbers);
+      given.output, index.description().passages, index.description().numbers,
+      sql_text(given.output));
   return commands::kSuccess;
 }
 

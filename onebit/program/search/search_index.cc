@@ -88,6 +88,8 @@ const Path& free_output(const Path& folder, bool overwrite) {
   if (is_index(folder)) {
     require(overwrite, "{}: contains a finished index: use --overwrite to replace it",
             folder.string());
+    static constexpr std::string_view kFiles[] = {kDescription, kPassages, kVectors, kScales};
+    require_only(folder, kFiles);
   } else {
     require(is_free_for_folder(folder),
             "{}: exists and is not an index of onebit search: choose another output folder",

@@ -86,6 +86,7 @@ std::vector<corpus::InputFile> find_inputs(const Arguments& given) {
   const std::vector<Path> paths(given.inputs.begin(), given.inputs.end());
   corpus::InputFiles files = corpus::find_input_files(paths);
   for (const std::string& note : corpus::notes_of(files)) log_info("{}", note);
+  corpus::refuse_inputs_in(given.output, files.files);
   return std::move(files.files);
 }
 
