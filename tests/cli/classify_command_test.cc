@@ -86,6 +86,15 @@ TEST_F(ClassifyProgram, TrainsPredictsAndEvaluates) {
   EXPECT_TRUE(contains(judged.output, "true \\ predicted")) << judged.output;
   EXPECT_TRUE(contains(read_file(folder_ / "scores.json"), "\"matthews\": "));
 
+  write("same.tsv", "text\na\n");
+  const Outcome itself =
+      run(fmt::format("sh -c 'exec \"$0\" \"$@\" <{}' ", at("same.tsv")),
+          fmt::format("classify predict --model {} --input - --format tsv --output {} --device cpu",
+                      at("run"), at("same.tsv")));
+  EXPECT_EQ(itself.status, 1);
+  EXPECT_TRUE(contains(itself.output, "would be written over -")) << itself.output;
+  EXPECT_EQ(read_file(folder_ / "same.tsv"), "text\na\n");
+
   const Outcome refused =
       run(fmt::format("classify predict --model {} --input {} --output {}/config.json", at("run"),
                       at("train.tsv"), at("run")));

@@ -1,5 +1,8 @@
 #include "onebit/training/commands/output_files.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -31,6 +34,27 @@ bool is_of_model_or_run(const Path& path) {
          std::find(std::begin(kOfModel), std::end(kOfModel), name) != std::end(kOfModel);
 }
 
+// Files of any model, run or checkpoint, not only of those that the command reads.
+void require_no_part(const Path& output) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (!fs::exists(output, ignored)) return;
+  const Path folder = fs::absolute(where_it_leads(output)).parent_path();
+  const bool is_whole = fs::exists(folder / "config.json", ignored) ||
+                        fs::exists(folder / run_files::kState, ignored) ||
+                        fs::exists(folder / run_files::kResolvedRecipe, ignored);
+  const bool is_events = output.filename().string().starts_with("events.out.tfevents");
+  require(!is_events && !(is_whole && is_of_model_or_run(output)),
+          "{}: is a file of a model, a run or a checkpoint; choose another name", output.string());
+}
+
+bool is_standard_input(const Path& path) {
+  struct stat input {
+  }, file{};
+  return ::fstat(STDIN_FILENO, &input) == 0 && ::stat(path.c_str(), &file) == 0 &&
+         input.st_dev == file.st_dev && input.st_ino == file.st_ino;
+}
+
 bool same_file(const Path& one, const Path& other) {
   std::error_code ignored;
   return std::filesystem::weakly_canonical(one, ignored) ==
@@ -58,9 +82,10 @@ void require_separate_outputs(const std::vector<Path>& outputs, const std::vecto
     if (output.empty() || is_written_into(output)) continue;
     require(!std::filesystem::is_directory(output), "{}: is a folder; name a file in it",
             output.string());
+    require_no_part(output);
     for (const Path& other : taken) {
-      require(!same_file(output, other), "{}: would be written over {}; choose another name",
-              output.string(), other.string());
+      require(!same_file(output, other) && !(other == "-" && is_standard_input(output)),
+              "{}: would be written over {}; choose another name", output.string(), other.string());
     }
     taken.push_back(output);
   }
@@ -70,6 +95,7 @@ void require_writable_file(const Path& output) {
   if (output.empty() || is_written_into(output)) return;
   require(!std::filesystem::is_directory(output), "{}: is a folder; name a file in it",
           output.string());
+  require_no_part(output);
   // A link is written where it leads.
   const Path folder = std::filesystem::absolute(where_it_leads(output)).parent_path();
   require(std::filesystem::is_directory(folder),
