@@ -103,6 +103,12 @@ TEST_F(EmbedExamples, ALabelIsAScore) {
   EXPECT_EQ(read("a.tsv", "anchor\tpositive\tnegative\tlabel\na\tb\tc\tx\n").kind, Kind::kTriplets);
 }
 
+TEST_F(EmbedExamples, ANegativeIsAnotherText) {
+  EXPECT_THAT(
+      error("a.tsv", "sentence1\tsentence2\na\tb\n", {.columns = {.negative = "sentence2"}}),
+      HasSubstr("sentence2 is the negative and also another part of each example"));
+}
+
 TEST_F(EmbedExamples, ErrorsNameTheLine) {
   const std::string head = "anchor\tpositive\tscore\n";
   const std::string outside = error("a.tsv", head + "a\tb\t0.5\nc\td\t4\n");
@@ -130,7 +136,7 @@ TEST_F(EmbedExamples, ChecksumsSeeTextsAndScores) {
 }
 
 TEST_F(EmbedExamples, LaterNegativesAndScoresAreNeverLost) {
-  for (const char* key : {"negative", "score", "similarity", "label"}) {
+  for (const char* key : {"negative", "negatives", "negative_1", "score", "similarity", "label"}) {
     EXPECT_THAT(
         error("a.jsonl", fmt::format("{{\"anchor\": \"a\", \"positive\": \"b\"}}\n"
                                      "{{\"anchor\": \"c\", \"positive\": \"d\", \"{}\": \"e\"}}\n",

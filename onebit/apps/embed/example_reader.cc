@@ -96,6 +96,18 @@ ChosenColumns choose_columns(finetune::RecordReader& reader, const Columns& colu
   if (are_found && chosen.negative.empty() && chosen.score.empty()) {
     refuse_other_negatives(reader, fix);
   }
+  // A record has one negative (refuse_other_negatives()), in later JSON lines too.
+  if (are_found) {
+    for (const char* name : {"neg", "negatives", "hard_neg", "hard_negative", "hard_negatives",
+                             "negative_0", "negative_1", "negative_2"}) {
+      if (!reader.has_value(name)) finder.expect_no(name);
+    }
+  }
+  require(chosen.negative.empty() ||
+              (chosen.negative != chosen.positive && chosen.negative != chosen.anchor),
+          "{}: {} is the negative and also another part of each example, so nothing would be "
+          "learned; {}",
+          reader.name(), chosen.negative, fix);
   require(chosen.negative.empty() || chosen.score.empty(),
           "{}: has a column for a negative ({}) and one for a score ({}), and an example has at "
           "most one of them; {}",

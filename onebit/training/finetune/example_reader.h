@@ -39,6 +39,8 @@ class ColumnFinder {
   std::string find_required(const ColumnRole& role);
   // `given`, or else what find_required() finds. Error: nothing.
   std::string require_column(const std::string& given, const ColumnRole& role);
+  // Makes a name that no role has an error in later JSON lines, too.
+  void expect_no(const char* name) { missed_.emplace_back(name); }
   // To be called at the end: makes the usual names that the first record lacks errors in later JSON
   // lines (RecordReader::expect_no()).
   void finish() { reader_.expect_no(missed_, fix_); }
