@@ -78,6 +78,7 @@ TEST_F(SentencePoolingTest, WhatIsWrittenIsRead) {
 
 TEST_F(SentencePoolingTest, OthersAreNamed) {
   EXPECT_THAT(error("{}"), HasSubstr("config.json: pools by nothing"));
+  EXPECT_EQ(error(R"({"word_embedding_dimension": 16})"), "(no error)") << "the mean, as elsewhere";
   EXPECT_THAT(error(R"({"pooling_mode_mean_tokens": false})"), HasSubstr("pools by nothing"));
   EXPECT_THAT(error(R"({"pooling_mode_mean_tokens": 1})"), HasSubstr("pooling_mode_mean_tokens"));
   EXPECT_THAT(error(R"({"pooling_mode": "attention"})"),

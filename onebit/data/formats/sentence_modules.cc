@@ -95,6 +95,11 @@ PoolingModule read_pooling(const Path& file) {
   for (const Mode& mode : kModes) {
     if (reader.boolean(mode.flag, false) && list.is_null()) module.modes.push_back(mode.pooling);
   }
+  // The default of sentence-transformers.
+  const bool says_nothing =
+      list.is_null() && reader.has("word_embedding_dimension") &&
+      std::ranges::none_of(kModes, [&](const Mode& mode) { return reader.has(mode.flag); });
+  if (says_nothing) module.modes.push_back(SentencePooling::kMean);
   require(!module.modes.empty(), "{}: pools by nothing: name a `pooling_mode` ({})", file.string(),
           known_words());
   module.pools_prompt = reader.boolean("include_prompt", true);
