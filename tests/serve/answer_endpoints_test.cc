@@ -38,6 +38,11 @@ TEST_F(AnswerService, AnswerFindsThePlaceInTheContext) {
   expect_refusal("/answer", R"({"question": " ", "context": "a"})", 400, "Empty", "blank");
   expect_refusal("/answer", R"({"question": "a", "context": "b", "top_n": 0})", 422, "Validation",
                  "`top_n`");
+  Json longer = {{"question", ""}, {"context", "b"}, {"truncate", false}};
+  for (int i = 0; i < 300; ++i) longer["question"] = longer["question"].get<std::string>() + "w ";
+  expect_refusal("/answer", json_text(longer), 422, "Validation", "`question` must have at most");
+  longer["truncate"] = true;
+  EXPECT_TRUE(answer("/answer", json_text(longer)).contains("answer"));
 }
 
 // The length is that of the windows, as for `onebit squad predict`.

@@ -50,6 +50,7 @@ class AnswerEndpoints : public Endpoints {
   AnswerEndpoints(Context& context, const Path& folder, const EndpointOptions& options,
                   Metrics& metrics)
       : predictor_(context, folder, options.compute, kFileUse),
+        truncates_(options.truncates),
         windows_(
             predictor_.window_options(answerer_options(options, predictor_.description(), folder))),
         tokenizers_(predictor_.description()),
@@ -98,6 +99,10 @@ class AnswerEndpoints : public Endpoints {
     decoding.may_be_unanswerable = body.boolean(
         "may_be_unanswerable", predictor_.description().may_be_unanswerable.value_or(false));
     const auto work = work_of(question, context);
+    if (work->features->questions_cut() > 0 && !body.boolean("truncate", truncates_)) {
+      throw ApiError(ErrorKind::kValidation, fmt::format("`question` must have at most {} tokens",
+                                                         windows_.max_question_length));
+    }
     figures.characters += static_cast<int64_t>(question.size() + context.size());
     count(*work, 1, watch, figures);
     lane_.run(work, request, figures);
@@ -158,6 +163,7 @@ class AnswerEndpoints : public Endpoints {
   }
 
   squad::Answerer predictor_;
+  bool truncates_;
   squad::FeatureOptions windows_;
   Tokenizers tokenizers_;
   ModelLane lane_;
