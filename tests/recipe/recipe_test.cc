@@ -73,13 +73,17 @@ TEST(Recipe, CommentsAndLastCommasOfHjsonAreRead) {
   EXPECT_EQ(message_of([&] { load("{\"a\": [1,, 2]}"); }).find("Hjson"), std::string::npos);
 }
 
-TEST(Recipe, AModelsConfigIsOneError) {
+TEST(Recipe, AFileOfAModelIsOneError) {
   const TemporaryFolder folder;
-  write_file_atomically(folder / "config.json", R"({"model_type": "bert", "hidden_size": 8})");
-  EXPECT_NE(message_of([&] {
-              load_recipe(folder / "config.json", {});
-            }).find("is the config.json of a model, not a recipe"),
-            std::string::npos);
+  for (const char* text :
+       {R"({"hidden_size": 8, "model_type": "bert"})", R"({"tokenizer_class": "BertTokenizer"})",
+        R"({"max_seq_length": 256})"}) {
+    write_file_atomically(folder / "config.json", text);
+    EXPECT_NE(message_of([&] {
+                load_recipe(folder / "config.json", {});
+              }).find("it is a file of a model, not a recipe"),
+              std::string::npos);
+  }
 }
 
 TEST(Recipe, OtherHjsonIsRefusedByName) {

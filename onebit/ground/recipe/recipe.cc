@@ -213,10 +213,15 @@ Recipe load_recipe(const Path& path, const std::vector<std::string>& overrides) 
   Recipe recipe = {.values = read_recipe(path), .place = path.string()};
   require(recipe.values.is_object(), "{}: a recipe must be one JSON object in braces",
           recipe.place);
-  require(!recipe.values.contains("model_type") && !recipe.values.contains("architectures"),
-          "{}: is the config.json of a model, not a recipe: --initialize-from or --model takes its "
-          "folder, and recipes/ has recipes",
-          recipe.place);
+  // Of config.json, tokenizer_config.json, tokenizer.json, and the files of sentence-transformers.
+  for (const char* key :
+       {"model_type", "architectures", "tokenizer_class", "added_tokens_decoder", "added_tokens",
+        "pre_tokenizer", "word_embedding_dimension", "max_seq_length", "do_lower_case"}) {
+    require(!recipe.values.contains(key),
+            "{}: has the key `{}`: it is a file of a model, not a recipe. --initialize-from or "
+            "--model takes the model's folder, and recipes/ has recipes",
+            recipe.place, key);
+  }
   apply_overrides(recipe, overrides);
   return recipe;
 }
