@@ -122,6 +122,15 @@ TEST_F(SquadProgram, TrainingDecidesWhetherASystemAbstains) {
                        "1 of 1 questions were longer than 2 tokens and were truncated"));
 }
 
+TEST_F(SquadProgram, WithoutAnyAnswerThereIsNothingToLearn) {
+  write("none.json", questions(0, true));
+  const Outcome refused = run(fmt::format(
+      "squad train --model {} --train {} --recipe {} --output {} --device cpu --threads 1",
+      at("bert"), at("none.json"), at("squad.json"), at("none")));
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_TRUE(contains(refused.output, "none.json: no question has an answer")) << refused.output;
+}
+
 TEST_F(SquadProgram, ASystemOfVersion1AlwaysAnswers) {
   const Outcome trained = train("v1.json", "run");
   EXPECT_TRUE(contains(trained.output, "rules of SQuAD 1.1: every question gets an answer"))

@@ -112,7 +112,7 @@ TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
   EXPECT_THAT(message_of([&] {
                 predictor.answer({.question = "Since when?", .context = kContext}, chosen);
               }),
-              testing::HasSubstr("sequence length of 384 was requested, the model has 128"));
+              testing::HasSubstr("a window has 384 tokens, the model has 128"));
   Answerer in_bf16(context, given.output, DType::kBF16);
   EXPECT_EQ(in_bf16.answer({.question = "Since when?", .context = kContext}, prediction).text,
             "1851");

@@ -60,7 +60,8 @@ FeatureOptions Answerer::window_options(const AnswererOptions& options) const {
   const int64_t positions = description_.config.max_positions;
   if (!options.is_window_chosen) wanted = within(wanted, positions);
   require(wanted.max_sequence_length <= positions,
-          "a sequence length of {} was requested, the model has {} positions",
+          "a window has {} tokens, the model has {} positions: give --max-sequence-length "
+          "(data.max_sequence_length) with the other sizes of windows",
           wanted.max_sequence_length, positions);
   return wanted;
 }

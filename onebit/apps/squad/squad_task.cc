@@ -1,5 +1,6 @@
 #include "onebit/apps/squad/squad_task.h"
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <utility>
@@ -62,6 +63,13 @@ void SquadTask::open_train_data(const Path& path, int threads, bool is_first) {
   // The model folder keeps this, since whether a system abstains must not depend on its input.
   const bool unanswerable = squad::has_unanswerable(train_data_);
   description_.may_be_unanswerable = unanswerable;
+  const bool is_never_answered = std::ranges::all_of(
+      train_data_.questions, [](const Question& one) { return one.impossible; });
+  require(
+      !is_never_answered,
+      "{}: no question has an answer (is_impossible), so that the model would only learn to give "
+      "none",
+      path.string());
   features.without_answer = config_.without_answer.value_or(
       unanswerable ? WindowsWithoutAnswer::kToCls : WindowsWithoutAnswer::kDrop);
   train_features_ = std::make_unique<Features>(train_data_, description_.vocabulary,
