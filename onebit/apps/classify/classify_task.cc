@@ -87,6 +87,14 @@ void ClassifyTask::open_train_data(const ClassifyTrainingOptions& options, int t
   encoded_ = std::make_unique<finetune::EncodedExamples>(encoded(examples_, threads));
   if (examples_.has_pairs) finetune::warn_of_pairs_without_segments(description_, options.model);
   const bool has_labels = targets_.problem != Problem::kRegression;
+  const std::vector<float>& numbers = targets_.values;
+  const bool is_constant =
+      !has_labels && numbers.size() > 1 &&
+      std::ranges::all_of(numbers, [&](float number) { return number == numbers.front(); });
+  if (is_constant) {
+    fail("{}: every label is {}; is this the column of the labels?", examples_.source,
+         numbers.front());
+  }
   facts_.data_rows.push_back(
       {"training data",
        fmt::format("{}: {}{}", options.train.string(), counted(examples_),
