@@ -343,6 +343,11 @@ void ConllReader::check_count() {
 
 std::vector<std::string> ConllReader::notes() const {
   std::vector<std::string> notes;
+  if (!options_.with_tags && is_first_column_) {
+    notes.push_back(fmt::format(
+        "words are the first of {} columns, and no other is read (--tokens, data.tokens)",
+        columns_));
+  }
   const auto add = [&](const Seen& seen, const char* one, const char* several) {
     if (seen.count == 0) return;
     notes.push_back(seen.count == 1 ? fmt::format("line {} {}", seen.first_line, one)
