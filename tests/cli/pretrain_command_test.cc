@@ -130,7 +130,7 @@ TEST_F(ContinuedProgram, AdaptsEvaluatesAndReports) {
   EXPECT_TRUE(contains(read_file(folder_ / "report.html"), "held out, old"));
   const Outcome over = run(fmt::format("report {} -o {}", at("run"), at("run/metrics.jsonl")));
   EXPECT_EQ(over.status, 1);
-  EXPECT_TRUE(contains(over.output, "metrics.jsonl: is a file of a model, a run")) << over.output;
+  EXPECT_TRUE(contains(over.output, "metrics.jsonl: would be written over")) << over.output;
   const std::string tag = read_file(folder_ / "run/latest");
   for (const char* file : {"state.json", "model/config.json"}) {
     const std::string part = at("run/" + tag + "/" + file);

@@ -82,11 +82,11 @@ void require_separate_outputs(const std::vector<Path>& outputs, const std::vecto
     if (output.empty() || is_written_into(output)) continue;
     require(!std::filesystem::is_directory(output), "{}: is a folder; name a file in it",
             output.string());
-    require_no_part(output);
     for (const Path& other : taken) {
       require(!same_file(output, other) && !(other == "-" && is_standard_input(output)),
               "{}: would be written over {}; choose another name", output.string(), other.string());
     }
+    require_no_part(output);
     taken.push_back(output);
   }
 }
