@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/printable.h"
 #include "onebit/ground/base/run_event.h"
+#include "onebit/ground/base/run_files.h"
 #include "onebit/ground/base/wording.h"
 #include "onebit/ground/metrics/log_line.h"
 #include "onebit/math/device/profile.h"
@@ -126,6 +128,25 @@ void TrainingLoop::run() {
   report_end();
 }
 
+namespace {
+
+bool holds_only_its_lock(const Path& folder) {
+  std::filesystem::directory_iterator files(folder);
+  return std::all_of(begin(files), end(files),
+                     [](const auto& file) { return file.path().filename() == kLockName; });
+}
+
+// What prepare_folder() has written, and the folder itself if it is to go.
+void remove_start(const Path& folder, bool with_folder) {
+  std::error_code ignored;
+  for (const char* name : {run_files::kRecipe, run_files::kResolvedRecipe, kLockName}) {
+    std::filesystem::remove(folder / name, ignored);
+  }
+  if (with_folder) std::filesystem::remove(folder, ignored);
+}
+
+}  // namespace
+
 // Writes the files that precede the first step if this rank writes for its disk. Returns a warning,
 // or nothing.
 std::string TrainingLoop::prepare_folder() {
@@ -133,6 +154,8 @@ std::string TrainingLoop::prepare_folder() {
   const bool is_new = !std::filesystem::exists(options_.output);
   make_folder(options_.output);
   lock_.emplace(options_.output);
+  // Under the lock: another run may have begun and ended here meanwhile.
+  const bool is_empty = holds_only_its_lock(options_.output);
   try {
     std::string warning = require_space();
     // A finished run keeps the recipe files with which it was made.
@@ -142,8 +165,7 @@ std::string TrainingLoop::prepare_folder() {
     if (run_.resumed()) point_latest_at_resumed();
     return warning;
   } catch (const Error&) {
-    std::error_code ignored;
-    if (is_new) std::filesystem::remove_all(options_.output, ignored);
+    if (is_empty) remove_start(options_.output, is_new);
     throw;
   }
 }
