@@ -109,10 +109,10 @@ TEST(PartialFolder, NothingElseMayBeInAFolderThatIsReplaced) {
   TemporaryFolder parent;
   files::create_directories(parent / "out");
   for (const char* name : {"mine", "lock"}) put(parent / "out" / name);
-  constexpr std::string_view kNames[] = {"mine", "absent"};
-  require_only(parent / "out", kNames);
+  const std::vector<std::string> names = {"mine", "absent"};
+  require_only(parent / "out", names);
   files::create_directories(parent / "out/run");
-  EXPECT_THAT(message_of([&] { require_only(parent / "out", kNames); }),
+  EXPECT_THAT(message_of([&] { require_only(parent / "out", names); }),
               HasSubstr("out: contains run, which would be deleted"));
 }
 

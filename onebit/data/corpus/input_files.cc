@@ -9,6 +9,8 @@
 #include <set>
 
 #include "onebit/data/corpus/byte_stream.h"
+#include "onebit/data/corpus/store.h"
+#include "onebit/data/corpus/store_manifest.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/partial_file.h"
@@ -66,7 +68,7 @@ const char* product_in(const Path& folder) {
     return fs::is_regular_file(folder / name, ignored);
   };
   if (folder.extension() == kPartialSuffix && has(kLockName)) return "an unfinished folder";
-  if (has("manifest.json") && has("tokens.bin")) return "a store";
+  if (has(kManifestName) && has(kTokensName)) return "a store";
   if (has("index.json") && has("passages.jsonl")) return "an index of passages";
   if (has(run_files::kMetrics) && has(run_files::kResolvedRecipe)) return "a run";
   const bool has_values = has("model.safetensors") || has("model.safetensors.index.json") ||

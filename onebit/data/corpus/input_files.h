@@ -32,10 +32,10 @@ struct InputFiles {
 // nothing.
 std::vector<std::string> notes_of(const InputFiles& files);
 
-// Accepts files as given, folders, which are searched recursively and sorted by path (.txt, .text
-// and .jsonl, also compressed: byte_stream.h, while a file given by name may have any suffix), and
-// "-" for standard input. Errors: a missing path, a folder without text, a store, an index, a run
-// or a model, an archive (with what to do instead).
+// Accepts files as given, folders, which are searched recursively and sorted by path (.txt, .text,
+// .jsonl and .ndjson, also compressed: byte_stream.h, while a file given by name may have any
+// suffix), and "-" for standard input. Errors: a missing path, a folder without text, a store, an
+// index, a run or a model, an archive (with what to do instead).
 InputFiles find_input_files(const std::vector<Path>& inputs);
 
 // Error: a file is in the folder `output`, which is going to be replaced.

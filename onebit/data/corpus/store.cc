@@ -1,9 +1,9 @@
 #include "onebit/data/corpus/store.h"
 
 #include <algorithm>
-#include <string_view>
+#include <string>
+#include <vector>
 
-#include "onebit/data/tokenizer_files/tokenizer_files.h"
 #include "onebit/ground/base/checksum.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
@@ -34,13 +34,11 @@ void require_free_output(const Path& output, bool overwrite) {
   if (format == kTokenStoreFormat || format == kSampleStoreFormat) {
     require(overwrite, "{}: contains a finished store: use --overwrite to replace it",
             output.string());
-    static constexpr std::string_view kFiles[] = {
-        kManifestName, formats::kVocabTxt, formats::kTokenizerJson, formats::kTokenizerConfigJson,
-        formats::kSpecialTokensMapJson, formats::kAddedTokensJson, formats::kChatTemplate,
-        // of both kinds of store
-        "tokens.bin", "sentences.bin", "documents.bin", "sequences.bin", "pairs.bin", "masked.bin",
-        "positions.bin", "targets.bin"};
-    require_only(output, kFiles);
+    std::vector<std::string> names = {kManifestName};
+    const Json manifest = read_json(output / kManifestName);
+    const Json files = manifest.value("files", Json::object());
+    for (const auto& [name, file] : files.items()) names.push_back(name);
+    require_only(output, names);
     return;
   }
   require(is_free_for_folder(output),

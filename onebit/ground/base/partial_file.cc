@@ -187,7 +187,7 @@ bool is_free_for_folder(const Path& folder) {
   return is_free_place(where_it_leads(without_last_slash(folder)));
 }
 
-void require_only(const Path& folder, std::span<const std::string_view> names) {
+void require_only(const Path& folder, const std::vector<std::string>& names) {
   for (const std::string& name : names_in(folder)) {
     const bool is_known = std::ranges::find(names, name) != names.end() || name == kLockName;
     require(is_known || !is_in_the_way(folder, name),

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/folder.h"
@@ -65,8 +65,8 @@ enum class Existing { kRefuse, kReplace };
 bool is_free_for_folder(const Path& folder);
 
 // Error: `folder` contains something that is none of `names`, which a writer that replaces the
-// folder would delete.
-void require_only(const Path& folder, std::span<const std::string_view> names);
+// folder would delete. A lock and what is_free_for_folder() does not count are no error.
+void require_only(const Path& folder, const std::vector<std::string>& names);
 
 class PartialFolder {
  public:
