@@ -65,7 +65,6 @@ TEST_F(EmbedExamples, ScoresAreDividedByTheirScale) {
       ElementsAre(0.5f));
 }
 
-// Without its score, a pair would be trained as two texts that match.
 TEST_F(EmbedExamples, TheFirstRecordHasWhatOthersHave) {
   EXPECT_THAT(error("a.jsonl",
                     "{\"anchor\": \"a\", \"positive\": \"b\", \"negative\": null}\n"
@@ -73,6 +72,7 @@ TEST_F(EmbedExamples, TheFirstRecordHasWhatOthersHave) {
               HasSubstr("the first record's `negative` is null, so that the negatives"));
 }
 
+// Without its score, a pair would be trained as two texts that match.
 TEST_F(EmbedExamples, ALabelIsAScore) {
   for (const char* name : {"label", "labels", "scores"}) {
     const Examples scored =
@@ -136,7 +136,7 @@ TEST_F(EmbedExamples, ChecksumsSeeTextsAndScores) {
 }
 
 TEST_F(EmbedExamples, LaterNegativesAndScoresAreNeverLost) {
-  for (const char* key : {"negative", "negatives", "negative_1", "score", "similarity", "label"}) {
+  for (const char* key : {"negative", "negatives", "negative_7", "score", "similarity", "label"}) {
     EXPECT_THAT(
         error("a.jsonl", fmt::format("{{\"anchor\": \"a\", \"positive\": \"b\"}}\n"
                                      "{{\"anchor\": \"c\", \"positive\": \"d\", \"{}\": \"e\"}}\n",

@@ -190,7 +190,7 @@ TEST(RecordReader, AKeyThatWasNotExpectedIsAnError) {
   EXPECT_TRUE(reader.has_column("c"));
   EXPECT_FALSE(reader.has_value("c"));
   reader.select({"a"});
-  reader.expect_no({"b", "c"}, "give --b");
+  reader.expect_no({"b", "c"}, nullptr, "give --b");
   std::vector<Field> fields;
   ASSERT_TRUE(reader.next(fields));
   ASSERT_TRUE(reader.next(fields)) << "null is no value";

@@ -31,6 +31,12 @@ bool is_label(const std::string& column) {
   return column == "label" || column == "labels";
 }
 
+bool is_other_negative(const std::string& name) {
+  return name == "neg" || name.starts_with("neg_") ||
+         (name.starts_with("negative") && name != kNegative.usual_names.front()) ||
+         name.starts_with("hard_neg");
+}
+
 // A file with several negatives per anchor would train as pairs without any of them.
 void refuse_other_negatives(const finetune::RecordReader& reader, const std::string& fix) {
   for (const std::string& name : reader.names()) {
@@ -38,9 +44,7 @@ void refuse_other_negatives(const finetune::RecordReader& reader, const std::str
             "{}: the first record's `{}` is null, so that the negatives of the others would not be "
             "read: give each record one, or none of them the key",
             reader.name(), name);
-    const bool is_negative = name == "neg" || name.starts_with("neg_") ||
-                             name.starts_with("negative") || name.starts_with("hard_neg");
-    require(!is_negative,
+    require(!is_other_negative(name),
             "{}: the negatives in {} would not be read: an example has one negative, in the column "
             "negative; write a record for each of them, or, to read only some columns, {}",
             reader.name(), name, fix);
@@ -97,12 +101,7 @@ ChosenColumns choose_columns(finetune::RecordReader& reader, const Columns& colu
     refuse_other_negatives(reader, fix);
   }
   // A record has one negative (refuse_other_negatives()), in later JSON lines too.
-  if (are_found) {
-    for (const char* name : {"neg", "negatives", "hard_neg", "hard_negative", "hard_negatives",
-                             "negative_0", "negative_1", "negative_2"}) {
-      if (!reader.has_value(name)) finder.expect_no(name);
-    }
-  }
+  if (are_found) finder.expect_no(is_other_negative);
   require(chosen.negative.empty() ||
               (chosen.negative != chosen.positive && chosen.negative != chosen.anchor),
           "{}: {} is the negative and also another part of each example, so nothing would be "

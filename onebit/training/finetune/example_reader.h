@@ -37,18 +37,19 @@ class ColumnFinder {
   std::string find(const ColumnRole& role);
   // The same, where such a key is better than none: its record is the one with the error.
   std::string find_required(const ColumnRole& role);
-  // `given`, or else what find_required() finds. Error: nothing.
+  // `given`, or else what find_required() finds. Errors: nothing, several.
   std::string require_column(const std::string& given, const ColumnRole& role);
-  // Makes a name that no role has an error in later JSON lines, too.
-  void expect_no(const char* name) { missed_.emplace_back(name); }
+  // Makes other names errors in later JSON lines, too, unless the first record has them.
+  void expect_no(KeyRule is_unexpected) { rule_ = is_unexpected; }
   // To be called at the end: makes the usual names that the first record lacks errors in later JSON
   // lines (RecordReader::expect_no()).
-  void finish() { reader_.expect_no(missed_, fix_); }
+  void finish() { reader_.expect_no(missed_, rule_, fix_); }
 
  private:
   RecordReader& reader_;
   std::string fix_;
   std::vector<std::string> missed_;
+  KeyRule rule_ = nullptr;
 };
 
 // Columns of labelled texts. An empty one is found by its usual names: text, sentence1 or sentence,

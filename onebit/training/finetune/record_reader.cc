@@ -182,9 +182,10 @@ bool RecordReader::has_value(const std::string& name) const {
          std::find(null_names_.begin(), null_names_.end(), name) == null_names_.end();
 }
 
-void RecordReader::expect_no(std::vector<std::string> keys, std::string fix) {
+void RecordReader::expect_no(std::vector<std::string> keys, KeyRule rule, std::string fix) {
   if (options_.format != FileFormat::kJsonLines) return;
   unexpected_ = std::move(keys);
+  unexpected_rule_ = rule;
   unexpected_fix_ = std::move(fix);
 }
 
@@ -333,11 +334,15 @@ Json RecordReader::parsed_line() const {
   return record;
 }
 
+bool RecordReader::is_unexpected(const std::string& key) const {
+  return std::ranges::find(unexpected_, key) != unexpected_.end() ||
+         (unexpected_rule_ != nullptr && unexpected_rule_(key) && !has_value(key));
+}
+
 void RecordReader::take_keys(std::vector<Field>& fields) const {
   const Json record = parsed_line();
-  for (const std::string& key : unexpected_) {
-    const auto found = record.find(key);
-    if (found == record.end() || found->is_null()) continue;
+  for (const auto& [key, value] : record.items()) {
+    if (value.is_null() || !is_unexpected(key)) continue;
     throw corpus::MisreadFile(fmt::format(
         "{}: has the key `{}`, which the first record (line {}) lacks or has as null, so that it "
         "would not be read; give every record the same keys, or {}",

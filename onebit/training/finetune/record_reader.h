@@ -45,6 +45,8 @@ struct RecordOptions {
   corpus::LeftOut left_out = corpus::LeftOut::kNothing;
 };
 
+using KeyRule = bool (*)(const std::string& key);
+
 class RecordReader {
  public:
   // Reads the names of the columns. Errors: unreadable, empty.
@@ -59,8 +61,9 @@ class RecordReader {
   // column that does not exist (lists the ones that do), or a name that two columns have.
   void select(const std::vector<std::string>& columns);
   // Makes each of `keys` an error (corpus::MisreadFile) in a JSON line that gives it a value: the
-  // choice of columns looked for it in the first line, which lacks it. `fix` ends the message.
-  void expect_no(std::vector<std::string> keys, std::string fix);
+  // choice of columns looked for it in the first line, which lacks it. So is any other key that the
+  // first line lacks and for which `rule` holds (null: none). `fix` ends the message.
+  void expect_no(std::vector<std::string> keys, KeyRule rule, std::string fix);
 
   // The named columns, or keys of the first JSON line, that are not selected: "train.tsv: some
   // columns are not read: id, url; to read others, FIX". Empty if there are none.
@@ -88,6 +91,7 @@ class RecordReader {
   void split_line();
   bool take_columns(std::vector<Field>& fields);
   void check_count();
+  bool is_unexpected(const std::string& key) const;
   void take_keys(std::vector<Field>& fields) const;
   Json parsed_line() const;
   size_t column_index(const std::string& column) const;
@@ -97,6 +101,7 @@ class RecordReader {
   std::vector<std::string> names_, null_names_;
   std::vector<std::string> keys_;  // selected keys of JSON lines
   std::vector<std::string> unexpected_;
+  KeyRule unexpected_rule_ = nullptr;
   std::string unexpected_fix_;
   uint64_t first_line_ = 0;
   std::vector<size_t> selected_;  // of TSV and CSV
