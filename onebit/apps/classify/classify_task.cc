@@ -84,8 +84,6 @@ void ClassifyTask::choose_labels(const training::ClassifierDescription& checkpoi
 void ClassifyTask::open_train_data(const ClassifyTrainingOptions& options, int threads) {
   const std::vector<std::string>& labels = description_.classifier.labels;
   targets_ = classify::targets_of(examples_, config_.label_format, labels);
-  encoded_ = std::make_unique<finetune::EncodedExamples>(encoded(examples_, threads));
-  if (examples_.has_pairs) finetune::warn_of_pairs_without_segments(description_, options.model);
   const bool has_labels = targets_.problem != Problem::kRegression;
   const std::vector<float>& numbers = targets_.values;
   const bool is_constant =
@@ -95,6 +93,8 @@ void ClassifyTask::open_train_data(const ClassifyTrainingOptions& options, int t
     fail("{}: every label is {}; is this the column of the labels?", examples_.source,
          numbers.front());
   }
+  encoded_ = std::make_unique<finetune::EncodedExamples>(encoded(examples_, threads));
+  if (examples_.has_pairs) finetune::warn_of_pairs_without_segments(description_, options.model);
   facts_.data_rows.push_back(
       {"training data",
        fmt::format("{}: {}{}", options.train.string(), counted(examples_),
