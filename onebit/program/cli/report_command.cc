@@ -21,7 +21,7 @@ int run(const Arguments& given) {
   std::vector<Path> inputs;
   for (const std::string& folder : given.runs) {
     runs.push_back(metrics::read_run(folder));
-    for (const Path& file : commands::files_of_model_or_run(folder)) inputs.push_back(file);
+    inputs.push_back(Path(folder) / run_files::kMetrics);
   }
   const Path output = !given.output.empty()    ? Path(given.output)
                       : given.runs.size() == 1 ? Path(given.runs.front()) / run_files::kReport

@@ -63,20 +63,14 @@ bool same_file(const Path& one, const Path& other) {
 
 }  // namespace
 
-std::vector<Path> files_of_model_or_run(const Path& folder) {
-  std::vector<Path> found;
-  for (const auto& file : std::filesystem::directory_iterator(folder)) {
-    if (is_of_model_or_run(file.path())) found.push_back(file.path());
-  }
-  return found;
-}
-
 void require_separate_outputs(const std::vector<Path>& outputs, const std::vector<Path>& inputs,
                               const Path& model) {
   std::vector<Path> taken = inputs, folders;
   if (!model.empty()) folders = {model, training::find_model_folder(model)};
   for (const Path& folder : folders) {
-    for (const Path& file : files_of_model_or_run(folder)) taken.push_back(file);
+    for (const auto& file : std::filesystem::directory_iterator(folder)) {
+      if (is_of_model_or_run(file.path())) taken.push_back(file.path());
+    }
   }
   for (const Path& output : outputs) {
     if (output.empty() || is_written_into(output)) continue;
