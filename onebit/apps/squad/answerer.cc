@@ -88,12 +88,12 @@ std::vector<float> Answerer::logits_of_batch(std::span<const WindowOf> windows) 
 
 Answerer::Computed Answerer::compute(const Dataset& dataset, const AnswererOptions& options,
                                      comm::Communicator& communicator) {
-  auto features = std::make_unique<Features>(dataset, description_.vocabulary, description_.casing,
-                                             window_options(options));
+  const FeatureOptions windows = window_options(options);
+  auto features =
+      std::make_unique<Features>(dataset, description_.vocabulary, description_.casing, windows);
   if (features->questions_cut() > 0 && communicator.rank() == 0) {
     log_warning("{} of {} questions were longer than {} tokens and were truncated",
-                features->questions_cut(), dataset.questions.size(),
-                window_options(options).max_question_length);
+                features->questions_cut(), dataset.questions.size(), windows.max_question_length);
   }
   batches::BatchBounds bounds = bounds_of(*features, options.batch);
   ++bounds.sequences;  // upload_rounded() adds one

@@ -221,7 +221,7 @@ void check_vocabulary(const EncoderConfigFile& config, int64_t words, const Path
   }
   const int64_t surplus = source.shape.word_rows - config.vocab_size;
   require(surplus >= 0 && surplus < kMaxPadding,
-          "{}: the word embeddings have {} rows, the model has vocab_size {} (config.json), and {} "
+          "{}: the word embeddings have {} rows, the model has vocab_size {}, and {} "
           "has {} words: they do not match",
           source.place, source.shape.word_rows, config.vocab_size, vocabulary.string(), words);
   if (surplus > 0) {

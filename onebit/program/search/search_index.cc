@@ -88,8 +88,7 @@ const Path& free_output(const Path& folder, bool overwrite) {
   if (is_index(folder)) {
     require(overwrite, "{}: contains a finished index: use --overwrite to replace it",
             folder.string());
-    static constexpr std::string_view kFiles[] = {kDescription, kPassages, kVectors, kScales};
-    require_only(folder, kFiles);
+    require_only(folder, {kDescription, kPassages, kVectors, kScales});
   } else {
     require(is_free_for_folder(folder),
             "{}: exists and is not an index of onebit search: choose another output folder",

@@ -10,6 +10,7 @@
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/printable.h"
+#include "onebit/ground/base/wording.h"
 #include "onebit/program/search/search_command.h"
 #include "onebit/program/search/search_index.h"
 #include "onebit/training/commands/device_option.h"
@@ -133,9 +134,7 @@ int run(const Arguments& given) {
       }
     }
     if (empty > 0) {
-      log_warning("{}: {} and not asked", given.input,
-                  empty == 1 ? "an empty line is no query"
-                             : fmt::format("{} empty lines are no queries", empty));
+      log_warning("{}: {} left out, without a query", given.input, counted(empty, "empty line"));
     }
   }
   if (encoder.cut() > 0) {
