@@ -119,7 +119,28 @@ TEST_F(InputFilesTest, RefusesWhatIsNoInput) {
   std::filesystem::create_directory(folder_ / "empty");
   EXPECT_THAT(message_of([&] { find_input_files({folder_ / "empty"}); }),
               HasSubstr("contains no .txt"));
-  EXPECT_THAT(message_of([&] { find_input_files({write("x.json", "{}")}); }), HasSubstr(".jsonl"));
+  for (const char* name : {"x.json", "x.csv", "x.TSV.gz", "x.parquet"}) {
+    EXPECT_THAT(message_of([&] { find_input_files({write(name, "{}")}); }),
+                AllOf(HasSubstr(name), HasSubstr(".jsonl")));
+  }
+  for (const char* name : {"x.html", "x.pdf", "x.docx"}) {
+    EXPECT_THAT(message_of([&] { find_input_files({write(name, "<p>")}); }),
+                AllOf(HasSubstr(name), HasSubstr("extract the text to a .txt file")));
+  }
+  EXPECT_EQ(find_input_files({write("x.md", "text"), write("README", "text")}).files.size(), 2u);
+}
+
+TEST_F(InputFilesTest, ReadsAFileOnce) {
+  const Path file = write("in/a.txt", "a\n");
+  write("in/b.txt", "b\n");
+  std::filesystem::create_symlink("b.txt", folder_ / "in/c.txt");
+  const InputFiles found = find_input_files({file, folder_ / "in", folder_ / "in/../in/b.txt"});
+  EXPECT_EQ(found.files.size(), 2u);
+  EXPECT_EQ(found.files.front().name, file.string());
+  EXPECT_THAT(
+      notes_of(found),
+      testing::ElementsAre(HasSubstr("3 files are given more than once and read once; first: ")));
+  EXPECT_EQ(find_input_files({"-", "-"}).files.size(), 1u);
 }
 
 }  // namespace

@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include "onebit/data/corpus/byte_stream.h"
 #include "onebit/data/corpus/store.h"
@@ -35,6 +37,33 @@ bool is_archive(const Path& path) {
       "{}: archives are not supported: unpack it (for a tar file: tar -xf {} -C some-folder) and "
       "specify the folder",
       path, path);
+}
+
+struct NoText {
+  std::vector<std::string_view> suffixes;
+  const char* what;
+};
+
+// What people give whose markup would be read as sentences.
+void refuse_other_formats(const Path& path) {
+  static const NoText kNoTexts[] = {
+      {{".json"},
+       "expected one JSON object per line with a \"text\" key: convert it and name it .jsonl"},
+      {{".csv", ".tsv", ".parquet", ".arrow", ".xls", ".xlsx", ".ods"},
+       "tables are not supported: write the column of the texts to a .jsonl file, as {\"text\": "
+       "...} "
+       "in each line"},
+      {{".html", ".htm", ".xhtml", ".xml", ".pdf", ".doc", ".docx", ".odt", ".rtf", ".epub",
+        ".ipynb"},
+       "its format is not supported: extract the text to a .txt file, or name it .txt if it is "
+       "plain "
+       "text"}};
+  std::string suffix = unpacked_name(path).extension().string();
+  std::ranges::transform(suffix, suffix.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (const NoText& format : kNoTexts) {
+    const bool is_one = std::ranges::find(format.suffixes, suffix) != format.suffixes.end();
+    require(!is_one, "{}: {}", path.string(), format.what);
+  }
 }
 
 // "" for text, ".jsonl", or nothing if the name is neither.
@@ -125,6 +154,21 @@ void add_folder(const Path& folder, InputFiles& found) {
                                               : "");
 }
 
+// A file that is given by name and with its folder, or under two names.
+void drop_repeated(InputFiles& found) {
+  std::set<Path> seen;
+  std::erase_if(found.files, [&](const InputFile& file) {
+    const bool is_input = file.path == "-";
+    if (!is_input && !fs::is_regular_file(file.path)) return false;
+    std::error_code ignored;
+    if (seen.insert(is_input ? file.path : fs::weakly_canonical(file.path, ignored)).second) {
+      return false;
+    }
+    found.repeated.push_back(file.name);
+    return true;
+  });
+}
+
 }  // namespace
 
 std::vector<std::string> notes_of(const InputFiles& files) {
@@ -141,6 +185,7 @@ std::vector<std::string> notes_of(const InputFiles& files) {
   add(files.ignored, "file", "files", "not text and ignored");
   add(files.no_files, "entry of a folder", "entries of folders", "not read");
   add(files.no_texts, "folder", "folders", "made from texts and not read");
+  add(files.repeated, "file", "files", "given more than once and read once");
   return notes;
 }
 
@@ -157,13 +202,11 @@ InputFiles find_input_files(const std::vector<Path>& inputs) {
       continue;
     }
     if (is_archive(input)) refuse_archive(input.string());
-    require(
-        input.extension() != ".json",
-        "{}: expected one JSON object per line with a \"text\" key: convert it and name it .jsonl",
-        input.string());
+    refuse_other_formats(input);
     found.files.push_back(input_file(input));
   }
   require(!found.files.empty(), "no input: specify files, folders, or - for standard input");
+  drop_repeated(found);
   return found;
 }
 

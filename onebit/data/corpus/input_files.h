@@ -26,6 +26,7 @@ struct InputFiles {
   // Folders in folders that contain a store, an index, a run or a model, each with what it is.
   // Their vocabularies and logs are no text.
   std::vector<std::string> no_texts;
+  std::vector<std::string> repeated;  // read once, though given more than once
 };
 
 // What was found and is not read, for users: a count and the first of each. Empty if there is
@@ -34,8 +35,9 @@ std::vector<std::string> notes_of(const InputFiles& files);
 
 // Accepts files as given, folders, which are searched recursively and sorted by path (.txt, .text,
 // .jsonl and .ndjson, also compressed: byte_stream.h, while a file given by name may have any
-// suffix), and "-" for standard input. Errors: a missing path, a folder without text, a store, an
-// index, a run or a model, an archive (with what to do instead).
+// suffix but those of known other formats), and "-" for standard input. A file that is given twice
+// is read once. Errors: a missing path, a folder without text, a store, an index, a run or a model,
+// an archive, a table, a document with markup (with what to do instead).
 InputFiles find_input_files(const std::vector<Path>& inputs);
 
 // Error: a file is in the folder `output`, which is going to be replaced.
