@@ -110,12 +110,14 @@ TEST_F(SquadProgram, TrainingDecidesWhetherASystemAbstains) {
 
   // A question alone has no labels at all.
   write("context.txt", "the king was here 0 the bird was here 1");
-  const auto ask = [&](const std::string& more) {
+  const auto ask = [&](const std::string& more, const char* context = "context.txt") {
     return expect_runs(
         fmt::format("squad ask \"the river was\" --model {} --context {} --top 20 --device cpu {}",
-                    at("run"), at("context.txt"), more));
+                    at("run"), at(context), more));
   };
   EXPECT_TRUE(contains(ask("").output, "(no answer)"));
+  ASSERT_EQ(std::system(fmt::format("gzip -k {}", at("context.txt")).c_str()), 0);
+  EXPECT_EQ(ask("", "context.txt.gz").output, ask("").output);
   EXPECT_TRUE(contains(ask("--unanswerable").output, "(no answer)"));
   EXPECT_FALSE(contains(ask("--rules 1.1").output, "(no answer)"));
   EXPECT_TRUE(contains(ask("--max-question-length 2").output,

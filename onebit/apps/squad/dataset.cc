@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kProblemsListed = 5;
 // A JSON value takes several times its text in memory, and a few compressed bytes may expand to any
 // size.
-constexpr size_t kMaxBytes = size_t{512} << 20;
+constexpr FileKind kSquadFile = {"questions, which may be in several files", uint64_t{512} << 20};
 
 // A value and its place in the file, for errors: "dev.json: data[3].paragraphs[0].qas[1].id".
 class Place {
@@ -297,21 +297,6 @@ bool has_lines(const Path& path) {
   return ending == ".jsonl" || ending == ".ndjson";
 }
 
-std::string read_whole(const Path& path) {
-  const auto stream = corpus::open_byte_stream(path, path.string());
-  std::string text;
-  std::vector<char> buffer(size_t{1} << 20);
-  for (;;) {
-    const size_t got = stream->read(buffer.data(), buffer.size());
-    if (got == 0) return text;
-    require(text.size() + got <= kMaxBytes,
-            "{}: contains more than {} MiB (unpacked): no SQuAD file is so large; split it if it "
-            "is one",
-            path.string(), kMaxBytes >> 20);
-    text.append(buffer.data(), got);
-  }
-}
-
 }  // namespace
 
 Dataset dataset_from_json(const Json& json, const std::string& source, Use use,
@@ -321,8 +306,9 @@ Dataset dataset_from_json(const Json& json, const std::string& source, Use use,
 
 Dataset read_dataset(const Path& path, Use use, corpus::LeftOut left_out) {
   if (has_lines(path)) return Reader(path.string(), use, left_out).read_lines(path);
-  return dataset_from_json(corpus::parse_data_json(read_whole(path), path.string()), path.string(),
-                           use, left_out);
+  return dataset_from_json(
+      corpus::parse_data_json(corpus::read_unpacked(path, kSquadFile), path.string()),
+      path.string(), use, left_out);
 }
 
 bool has_unanswerable(const Dataset& dataset) {

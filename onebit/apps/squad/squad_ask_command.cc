@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "onebit/apps/squad/squad_command.h"
+#include "onebit/data/corpus/byte_stream.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
@@ -14,6 +15,8 @@
 namespace onebit::squad {
 namespace {
 
+constexpr FileKind kContext = {"a context", uint64_t{256} << 20};
+
 struct Arguments {
   std::string model, context, question, rules = "auto";
   commands::Overrides overrides;
@@ -22,11 +25,6 @@ struct Arguments {
   bool json = false;
   commands::DeviceOptions device;
 };
-
-std::string text_of(const std::string& path) {
-  constexpr FileKind kContext = {"a context", uint64_t{256} << 20};
-  return path == "-" ? read_standard_input(kContext) : read_given_file(path, kContext);
-}
 
 // The model's training decides. A model that does not say gives an answer.
 bool may_abstain(const Arguments& given, const training::ModelDescription& model) {
@@ -43,8 +41,9 @@ int run(Arguments& given) {
   Answerer predictor(context, given.model);
   AnswererOptions options = prediction_of(config_of_model(given.model, given.overrides));
   options.decode.may_be_unanswerable = may_abstain(given, predictor.description());
-  DecodedAnswer answer =
-      predictor.answer({.question = given.question, .context = text_of(given.context)}, options);
+  DecodedAnswer answer = predictor.answer(
+      {.question = given.question, .context = corpus::read_unpacked(given.context, kContext)},
+      options);
   // The given answer comes first: the threshold of no answer may select another than the most
   // probable.
   std::stable_partition(answer.best.begin(), answer.best.end(),

@@ -175,4 +175,19 @@ std::unique_ptr<ByteStream> open_byte_stream(const Path& path, const std::string
   return plain;
 }
 
+std::string read_unpacked(const Path& path, const FileKind& kind) {
+  const std::string name = path == "-" ? "standard input" : path.string();
+  const auto stream = open_byte_stream(path, name);
+  std::string content;
+  std::vector<char> buffer(size_t{1} << 20);
+  for (;;) {
+    const size_t got = stream->read(buffer.data(), buffer.size());
+    if (got == 0) return content;
+    require(content.size() + got <= kind.most_bytes,
+            "{}: contains more than {} MiB (unpacked), too much for {}", name,
+            kind.most_bytes >> 20, kind.name);
+    content.append(buffer.data(), got);
+  }
+}
+
 }  // namespace onebit::corpus

@@ -33,6 +33,9 @@ Path unpacked_name(Path path);
 // frames, is detected by its first bytes. Errors name the file as `name`.
 std::unique_ptr<ByteStream> open_byte_stream(const Path& path, const std::string& name);
 
+// The whole file, decompressed. Errors: as for the stream, and more bytes than its kind has.
+std::string read_unpacked(const Path& path, const FileKind& kind);
+
 // Decompress `packed`, for open_byte_stream. gzip uses zlib, because libarchive, whose filters
 // handle the other formats, does not verify a gzip member's checksum.
 std::unique_ptr<ByteStream> unpack_gzip(std::unique_ptr<ByteStream> packed, std::string name);

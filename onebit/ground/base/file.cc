@@ -339,8 +339,4 @@ std::string read_given_file(const Path& path, const FileKind& kind) {
   return content;
 }
 
-std::string read_standard_input(const FileKind& kind) {
-  return read_all(STDIN_FILENO, "standard input", kind);
-}
-
 }  // namespace onebit

@@ -138,7 +138,4 @@ struct FileKind {
 // Returns the whole file. Errors: missing, unreadable, a folder, more bytes than its kind has.
 std::string read_given_file(const Path& path, const FileKind& kind);
 
-// The same of standard input.
-std::string read_standard_input(const FileKind& kind);
-
 }  // namespace onebit
