@@ -237,6 +237,9 @@ TEST_F(StartTest, MaskedWordsAlone) {
       HasSubstr("set data.next_sentence to false"));
   Context context = Context::cpu(1);
   EXPECT_EQ(MaskFiller(context, folder).fill("the [MASK] rules today", 2).size(), 1u);
+  finetune::drop_tensors(folder, {"cls."});
+  EXPECT_THAT(message_of([&] { MaskFiller(context, folder); }),
+              HasSubstr("has no masked-word head"));
 }
 
 TEST_F(StartTest, FreshHeadsAreSaid) {

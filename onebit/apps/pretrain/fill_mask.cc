@@ -76,9 +76,10 @@ MaskFiller::MaskFiller(std::unique_ptr<finetune::InferenceContext> inference, co
       description_(training::read_model_description(training::find_model_folder(path))),
       model_(description_.config, table_, model::PreTrainingHeads::kMaskedWords),
       tokenizer_(description_.vocabulary, description_.casing) {
-  weights_ =
-      training::load_for_inference(context_, table_, DType::kF32, training::find_model_folder(path),
-                                   all_present(model::PreTrainingHeads::kMaskedWords));
+  const Path folder = training::find_model_folder(path);
+  require_masked_words(folder);
+  weights_ = training::load_for_inference(context_, table_, DType::kF32, folder,
+                                          all_present(model::PreTrainingHeads::kMaskedWords));
 }
 
 std::vector<FilledMask> MaskFiller::fill(std::string_view text, int64_t candidates) {

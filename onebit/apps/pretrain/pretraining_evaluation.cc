@@ -176,11 +176,7 @@ HeldOutResult evaluate_model(Context& context, const PretrainingEvaluationOption
                              comm::Communicator& communicator) {
   const Path folder = training::find_model_folder(task.model);
   const training::ModelDescription description = training::read_model_description(folder);
-  const FoundHeads heads = heads_in(folder);
-  require(heads.masked_words,
-          "{}: has no masked-word head (cls.predictions), so it cannot predict words; `onebit "
-          "pretrain --initialize-from {}` trains one",
-          folder.string(), folder.string());
+  const FoundHeads heads = require_masked_words(folder);
   const PretrainingData data = data_of(task, folder, heads, description.config);
   require(heads.next_sentence || !data.pairs.next_sentence,
           "{}: has no next-sentence head (cls.seq_relationship and bert.pooler): evaluate only "

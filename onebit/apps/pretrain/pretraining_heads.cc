@@ -38,6 +38,15 @@ FoundHeads heads_in(const Path& model_folder) {
           .next_sentence = has(model::kNextSentenceHead) && has(model::kPooler)};
 }
 
+FoundHeads require_masked_words(const Path& model_folder) {
+  const FoundHeads heads = heads_in(model_folder);
+  require(heads.masked_words,
+          "{}: has no masked-word head (cls.predictions), so it cannot predict words; `onebit "
+          "pretrain --initialize-from {}` trains one",
+          model_folder.string(), model_folder.string());
+  return heads;
+}
+
 formats::MatchRules all_present(model::PreTrainingHeads heads) {
   return {.may_lack = {}, .may_ignore = not_read(heads)};
 }

@@ -19,6 +19,8 @@ struct FoundHeads {
 };
 // Reads only the names of tensors. Errors: as for formats::open_checkpoint().
 FoundHeads heads_in(const Path& model_folder);
+// The same. Error: no masked-word head.
+FoundHeads require_masked_words(const Path& model_folder);
 
 // Rules for models that must have the heads (evaluation, filling masks): ignores heads of other
 // tasks, and the next-sentence head unless it is requested.
