@@ -297,6 +297,11 @@ TEST(Convert, AnotherModelsConfigIsRefused) {
   options.config = folder / "config.json";
   EXPECT_THAT(message_of([&] { convert(options); }),
               HasSubstr("hidden_size 16, the tensors have 8"));
+  std::ofstream(folder / "config.json") << R"({"model": {"preset": "tiny"}, "run": {"steps": 3}})";
+  EXPECT_THAT(message_of([&] { convert(options); }), HasSubstr("config.json: has the key `run`"));
+  options.config.reset();
+  options.vocabulary = kConfig;
+  EXPECT_THAT(message_of([&] { convert(options); }), HasSubstr("it is not a tokenizer.json"));
 }
 
 TEST(Convert, ChoosesAmongSeveralKinds) {

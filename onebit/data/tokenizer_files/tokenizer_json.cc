@@ -252,6 +252,10 @@ Json post_processor_of(const std::vector<std::string>& vocabulary,
 
 TokenizerJson parse_tokenizer_json(const Json& json, const std::string& place) {
   require(json.is_object(), "{}: must be an object", place);
+  require(member_of(json, "model").is_object(),
+          "{}: has no `model`, so it is not a tokenizer.json, which the folder of a model or of a "
+          "tokenizer contains",
+          place);
   TokenizerJson tokenizer;
   JsonReader reader(json, place, "");
   reader.choice("version", "1.0", {"1.0"});

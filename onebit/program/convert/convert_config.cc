@@ -110,6 +110,13 @@ std::optional<Path> find_file(const std::vector<Path>& folders,
 // is a placeholder.
 EncoderConfigFile read_config(const Path& path, int64_t words) {
   const Json file = read_json(path, formats::kMaxConfigBytes);
+  for (const char* key :
+       {"optimizer", "run", "train_batch_size", "train_micro_batch_size_per_gpu"}) {
+    require(!file.is_object() || !file.contains(key) || file.contains("bert_model_config"),
+            "{}: has the key `{}`: it is a recipe or a configuration of training. --config takes "
+            "the config.json of the model",
+            path.string(), key);
+  }
   const Json* inner =
       file.is_object() && file.contains("bert_model_config") ? &file["bert_model_config"] : nullptr;
   if (inner == nullptr || !inner->is_object()) {
