@@ -200,6 +200,8 @@ TEST_F(ClassifierService, RerankOrdersTexts) {
   expect_refusal("/rerank", R"({"query": "a"})", 422, "Validation", "`texts` is missing");
   expect_refusal("/rerank", R"({"query": "a", "texts": []})", 400, "Empty", "`texts`");
   expect_refusal("/rerank", R"({"query": "a", "texts": "b"})", 422, "Validation", "list of texts");
+  expect_refusal("/rerank", R"({"query": "a", "documents": ["b"], "texts": ["c"]})", 422,
+                 "Validation", "`documents` and `texts` cannot be given together");
   expect_refusal("/v1/rerank", R"({"query": "a", "documents": ["b"], "top_n": 0})", 422,
                  "Validation", "`top_n`");
   EXPECT_TRUE(json_of(get("/info"))["model_type"].contains("reranker"));

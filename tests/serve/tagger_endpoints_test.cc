@@ -53,6 +53,8 @@ TEST_F(TaggerService, TagGivesEntitiesByBytesAndCharacters) {
   expect_refusal("/tag", R"({})", 422, "Validation", "`inputs` is missing");
   expect_refusal("/tag", R"({"inputs": ""})", 400, "Empty", "`inputs`");
   expect_refusal("/tag", R"({"words": [3]})", 422, "Validation", "`words`");
+  expect_refusal("/tag", R"({"words": ["a"], "inputs": "b"})", 422, "Validation",
+                 "`words` and `inputs` cannot be given together");
   expect_refusal("/tag", R"({"inputs": "a", "aggregation_strategy": "first"})", 422, "Validation",
                  "simple, none");
   // A text of blanks has no words.

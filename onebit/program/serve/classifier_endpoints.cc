@@ -81,6 +81,7 @@ class ClassifierEndpoints : public Endpoints {
   std::string answer(std::string_view path, const HttpRequest& request, const RequestBody& body,
                      CallFigures& figures) override {
     if (path == "/predict") return predict(request, body, figures);
+    body.require_one_of("documents", "texts");
     const bool is_cohere = path != "/rerank" || body.find("documents") != nullptr;
     return rerank(request, body, is_cohere, figures);
   }

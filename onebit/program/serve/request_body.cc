@@ -54,6 +54,12 @@ void RequestBody::refuse(const std::string& key, const char* wanted) const {
   throw ApiError(ErrorKind::kValidation, fmt::format("{} is not {}", place(key), wanted));
 }
 
+void RequestBody::require_one_of(const std::string& key, const std::string& other) const {
+  if (find(key) == nullptr || find(other) == nullptr) return;
+  throw ApiError(ErrorKind::kValidation,
+                 fmt::format("{} and {} cannot be given together", place(key), place(other)));
+}
+
 const Json* RequestBody::find(const std::string& key) const {
   const auto found = object_.find(key);
   return found == object_.end() || found->is_null() ? nullptr : &*found;

@@ -42,6 +42,8 @@ class RequestBody {
   std::optional<double> number(const std::string& key) const;
   std::string choice(const std::string& key, const std::vector<std::string>& choices) const;
   RequestBody object(const std::string& key) const;
+  // Error: both are there, and one of them would be ignored.
+  void require_one_of(const std::string& key, const std::string& other) const;
 
   // A text, a list of ids, or a list of these. Errors: more than `most`, none (kEmpty), an empty
   // one (kEmpty).

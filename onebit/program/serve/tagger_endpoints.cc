@@ -59,6 +59,7 @@ class TaggerEndpoints : public Endpoints {
   std::string answer(std::string_view /*path*/, const HttpRequest& request, const RequestBody& body,
                      CallFigures& figures) override {
     const Stopwatch watch;
+    body.require_one_of("words", "inputs");
     const bool has_words = body.find("words") != nullptr;
     const bool is_list = !has_words && body.require("inputs").is_array();
     const std::vector<tag::Sentence> sentences =
