@@ -97,6 +97,10 @@ TEST_F(PassageReaderTest, RecordsOfJsonLinesAreDocuments) {
   EXPECT_THAT(
       all(open("a.jsonl", "{\"text\": \"ab\\n\\ncd\"}\n{\"text\": \"e\"}\n", {.tokens = 8})),
       ElementsAre("1: ab\ncd", "2: e"));
+  PassageReader reader = open("b.jsonl", "{\"text\": \" \"}\n{\"text\": \"e\"}\n", {});
+  Passage passage;
+  while (reader.next(passage)) EXPECT_EQ(passage.line, 2u);
+  EXPECT_EQ(reader.blank_records(), 1);
 }
 
 TEST_F(PassageReaderTest, BadRecordsAreLeftOutOnRequest) {

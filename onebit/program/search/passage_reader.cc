@@ -104,6 +104,7 @@ void PassageReader::read_json_lines(const corpus::TextBlock& block) {
     record.text = rest.substr(0, end);
     record.first_line = line;
     corpus::for_each_json_text(record, left_out_, [&](std::string_view document) {
+      if (trimmed(document).empty()) ++blank_records_;
       read_document(document, {.line = line, .is_record = true});
       end_passage();
     });

@@ -48,6 +48,8 @@ class PassageReader {
   const corpus::TextSource& source() const { return source_; }
   // Records of JSON lines that were not read.
   const corpus::LeftOutRecords& left_out() const { return left_out_; }
+  // Records of JSON lines whose text is blank.
+  int64_t blank_records() const { return blank_records_; }
 
   struct Place {
     uint64_t line;
@@ -69,6 +71,7 @@ class PassageReader {
   text::SentenceSplitter splitter_;
   PassageOptions options_;
   corpus::LeftOutRecords left_out_;
+  int64_t blank_records_ = 0;
   std::vector<text::Piece> pieces_;
   Passage passage_;  // grows
   int64_t passage_tokens_ = 0;

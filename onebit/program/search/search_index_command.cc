@@ -9,6 +9,7 @@
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/machine.h"
 #include "onebit/ground/base/printable.h"
+#include "onebit/ground/base/wording.h"
 #include "onebit/program/search/search_command.h"
 #include "onebit/program/search/search_index.h"
 #include "onebit/training/commands/device_option.h"
@@ -93,6 +94,9 @@ std::vector<corpus::InputFile> find_inputs(const Arguments& given) {
 void report_inputs(const PassageReader& reader) {
   if (const std::string& empty = reader.source().empty_files(); !empty.empty()) {
     log_info("{}", empty);
+  }
+  if (const int64_t blank = reader.blank_records(); blank > 0) {
+    log_info("{} left out, without any text", counted(blank, "record"));
   }
   if (reader.left_out().count() > 0) log_warning("{}", reader.left_out().summary());
 }
