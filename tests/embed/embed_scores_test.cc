@@ -101,6 +101,7 @@ TEST(EmbedScores, AreShownByName) {
   EXPECT_TRUE(json.at("metrics").at("spearman").is_null());  // the scores are all the same
   EXPECT_TRUE(json.at("metrics").at("mse").is_number());
   EXPECT_THAT(text_of(scores), HasSubstr("scored pairs"));
+  EXPECT_THAT(text_of(scores), HasSubstr("nan: predictions or true values that are all the same"));
 }
 
 }  // namespace

@@ -170,7 +170,7 @@ std::string text_of(const Scores& scores) {
   for (const metrics::Metric& metric : scores.metrics) {
     table.add_row({metric.name, fmt::format("{:.4f}", metric.value)});
   }
-  std::string text = table.text();
+  std::string text = table.text() + metrics::nan_note_of(scores.metrics);
   if (scores.problem == Problem::kRegression) return text;
   text += fmt::format("\n{}", label_table(scores));
   if (!scores.confusion) return text;

@@ -199,7 +199,7 @@ std::string text_of(const Scores& scores) {
   for (const metrics::Metric& metric : scores.metrics) {
     table.add_row({metric.name, fmt::format("{:.4f}", metric.value)});
   }
-  return table.text();
+  return table.text() + metrics::nan_note_of(scores.metrics);
 }
 
 Json json_of(const Scores& scores) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -26,6 +27,13 @@ std::string text_of(const std::vector<Metric>& metrics, std::string_view first) 
                 : fmt::format(", {} {:.4f}", metric.name, metric.value);
   }
   return text;
+}
+
+std::string nan_note_of(const std::vector<Metric>& metrics) {
+  const bool has_nan = std::any_of(metrics.begin(), metrics.end(),
+                                   [](const Metric& metric) { return std::isnan(metric.value); });
+  return has_nan ? "nan: predictions or true values that are all the same have no correlation\n"
+                 : "";
 }
 
 std::vector<std::string> distinct_names(std::initializer_list<std::span<const MetricName>> lists) {

@@ -30,6 +30,10 @@ double value_of(const std::vector<Metric>& metrics, std::string_view name);
 // "f1 0.9000, accuracy 0.8000, words 144": the metric `first`, then the others in their order.
 std::string text_of(const std::vector<Metric>& metrics, std::string_view first);
 
+// "nan: reason" with a line end, if one of them is nan: predictions or true values that are all the
+// same have no correlation. Empty otherwise.
+std::string nan_note_of(const std::vector<Metric>& metrics);
+
 // The distinct names in these lists, in order of their first occurrence.
 std::vector<std::string> distinct_names(std::initializer_list<std::span<const MetricName>> lists);
 
