@@ -86,6 +86,11 @@ TEST(RecordReader, JsonLines) {
   EXPECT_FALSE(reader.next(fields));
 }
 
+TEST(RecordReader, TheFirstObjectHasKeys) {
+  EXPECT_THAT(error_of("{}\n{\"text\": \"a\"}\n", {"text"}, {.format = kJson}),
+              HasSubstr("f:1: is an object without any key"));
+}
+
 TEST(RecordReader, EmptyLinesAreNoRecordsOfSeveralColumns) {
   EXPECT_THAT(read("text\tlabel\na\tx\n\n\r\n", {"text"}), ElementsAre(ElementsAre("2", "a")));
   // In a file of one column an empty line is an empty text, which keeps its place.
@@ -98,6 +103,8 @@ TEST(RecordReader, EmptyLinesAreNoRecordsOfSeveralColumns) {
               ElementsAre(ElementsAre("2", "a"), ElementsAre("4", "b")));
   EXPECT_THAT(read("1,2\n\n\r\n3,4\n", {"1"}, {.format = kCsv, .has_header = false}),
               ElementsAre(ElementsAre("1", "1"), ElementsAre("4", "3")));
+  EXPECT_THAT(read("\n\r\ntext\tlabel\na\tx\n", {"text"}), ElementsAre(ElementsAre("4", "a")));
+  EXPECT_THAT(error_of("\n\n", {"text"}), HasSubstr("f: is empty"));
   EXPECT_THAT(error_of("text\tlabel\na\n\nb\ty\n", {"text"}),
               HasSubstr("f:2: has 1 field, the header has 2"));
 }

@@ -147,6 +147,7 @@ RecordReader::RecordReader(const Path& path, const RecordOptions& options)
   if (options.format == FileFormat::kJsonLines) {
     read_first_keys();
   } else if (options.has_header) {
+    while (is_empty_line(line_)) next_line();  // the last line is not empty
     split_line();
     names_ = split_;
     fields_expected_ = names_.size();
@@ -159,6 +160,7 @@ void RecordReader::read_first_keys() {
   for (;;) {
     try {
       const Json first = parsed_line();
+      require(!first.empty(), "{}: is an object without any key", place());
       for (const auto& [key, value] : first.items()) {
         names_.push_back(key);
         if (value.is_null()) null_names_.push_back(key);
