@@ -34,6 +34,12 @@ bool is_of_model_or_run(const Path& path) {
          std::find(std::begin(kOfModel), std::end(kOfModel), name) != std::end(kOfModel);
 }
 
+void require_file(const Path& output) {
+  require(output != "-", "-: is read as standard input only; /dev/stdout is standard output");
+  require(!std::filesystem::is_directory(output), "{}: is a folder; name a file in it",
+          output.string());
+}
+
 // Files of any model, run or checkpoint, not only of those that the command reads.
 void require_no_part(const Path& output) {
   namespace fs = std::filesystem;
@@ -74,8 +80,7 @@ void require_separate_outputs(const std::vector<Path>& outputs, const std::vecto
   }
   for (const Path& output : outputs) {
     if (output.empty() || is_written_into(output)) continue;
-    require(!std::filesystem::is_directory(output), "{}: is a folder; name a file in it",
-            output.string());
+    require_file(output);
     for (const Path& other : taken) {
       require(!same_file(output, other) && !(other == "-" && is_standard_input(output)),
               "{}: would be written over {}; choose another name", output.string(), other.string());
@@ -87,8 +92,7 @@ void require_separate_outputs(const std::vector<Path>& outputs, const std::vecto
 
 void require_writable_file(const Path& output) {
   if (output.empty() || is_written_into(output)) return;
-  require(!std::filesystem::is_directory(output), "{}: is a folder; name a file in it",
-          output.string());
+  require_file(output);
   require_no_part(output);
   // A link is written where it leads.
   const Path folder = std::filesystem::absolute(where_it_leads(output)).parent_path();
