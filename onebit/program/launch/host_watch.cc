@@ -236,6 +236,18 @@ void stand_by(const cluster::HostWatchOptions& options, Beat& beat) {
   }
 }
 
+// mpirun and the watch of another name of this host may be removing the same files, at which
+// remove_all() ends early.
+void remove_scratch(const Path& folder) {
+  constexpr int kMostTries = 10;
+  std::error_code error;
+  for (int i = 0; i < kMostTries; ++i) {
+    files::remove_all(folder, error);
+    if (!error) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
 }  // namespace
 
 int watch_host(const cluster::HostWatchOptions& options) {
@@ -251,8 +263,7 @@ int watch_host(const cluster::HostWatchOptions& options) {
   stand_by(options, beat);
   const std::set<int> ended =
       end_launched(options.launch_id, kPatienceSeconds, [&beat] { beat.show(); });
-  std::error_code ignored;
-  std::filesystem::remove_all(options.folder, ignored);
+  remove_scratch(options.folder);
   put({.kind = Kind::kEnded, .ended_ranks = ended});
   return 0;
 }
