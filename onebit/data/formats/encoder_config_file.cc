@@ -198,7 +198,8 @@ const Family& family_in(const Json& config, const std::string& place) {
 }
 
 EncoderConfigFile config_of_family(std::string_view model_type) {
-  const Family& family = find_family(model_type, kModelType);
+  const std::string place = kModelType;  // g++ 14 suspects a reference to a temporary one
+  const Family& family = find_family(model_type, place);
   EncoderConfigFile config;
   config.model_type = model_type;
   if (!family.is_bert()) config.architecture = "BertModel";
