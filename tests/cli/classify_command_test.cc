@@ -95,7 +95,7 @@ TEST_F(ClassifyProgram, TrainsPredictsAndEvaluates) {
   EXPECT_TRUE(contains(itself.output, "would be written over -")) << itself.output;
   EXPECT_EQ(read_file(folder_ / "same.tsv"), "text\na\n");
   const Outcome dash = run(
-      fmt::format("classify predict --model {} --input {} --output -", at("run"), at("same.tsv")));
+      fmt::format("classify evaluate --model {} --data {} --output -", at("run"), at("train.tsv")));
   EXPECT_EQ(dash.status, 1);
   EXPECT_TRUE(contains(dash.output, "/dev/stdout is standard output")) << dash.output;
 
