@@ -371,6 +371,10 @@ TEST_F(ClassifyTest, RefusesWhatCannotWorkAndTouchesNothing) {
               HasSubstr("other training data"));
 }
 
+TEST_F(ClassifyTest, ResumesNoRunOfAnotherCasing) {
+  expect_resumes_no_other_casing();
+}
+
 TEST_F(ClassifyTest, ResumesNoRunOfAnotherTask) {
   train(options("run"));
   for (const auto& entry : std::filesystem::directory_iterator(folder_ / "run")) {

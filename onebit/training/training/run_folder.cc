@@ -68,6 +68,10 @@ void require_same_model(const checkpoint::SavedCheckpoint& saved,
     formats::require_unchanged(saved.model_folder);
     const ModelDescription written = read_model_description(saved.model_folder);
     require_same_shape(description.config, written.config, place);
+    require(description.casing == written.casing,
+            "{}: the run was started with {} text, and the data or the model given is {}; give the "
+            "one that it was started with",
+            place, text::name_of(written.casing), text::name_of(description.casing));
   });
   const auto checksum = saved.client_state.value(kVocabularyChecksum, int64_t{-1});
   require(checksum == description.vocabulary->checksum(),
