@@ -216,6 +216,11 @@ TEST_F(TokenizerFilesTest, AccentsAreTheSameInBothFiles) {
   write("tokenizer_config.json", R"({"tokenizer_class": "PreTrainedTokenizerFast"})");
   EXPECT_EQ(error_of(with(false)), "(no error)");
   EXPECT_EQ(read().config->strip_accents, false);
+  // This class takes all rules from tokenizer.json.
+  write("tokenizer_config.json",
+        R"({"tokenizer_class": "PreTrainedTokenizerFast", "strip_accents": true})");
+  EXPECT_THAT(error_of(with(false)), HasSubstr("has strip_accents true, tokenizer.json has false"));
+  EXPECT_EQ(error_of(with(true)), "(no error)");
 }
 
 // Newer versions of transformers name the special tokens that only one model has.

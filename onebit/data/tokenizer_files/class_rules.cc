@@ -278,7 +278,14 @@ Json with_class_rules(const Path& folder, Json tokenizer,
 void check_word_piece_rules(const TokenizerConfigMembers& members, const TokenizerJson& json,
                             const std::string& config_place) {
   const bool has_rules = members.is_bert || members.tokenizer_class.starts_with("MPNetTokenizer");
-  if (!has_rules) return;
+  if (!has_rules) {
+    const bool strips = json.strip_accents.value_or(json.lower_case);
+    require(members.strip_accents.value_or(strips) == strips,
+            "{}: has strip_accents {}, tokenizer.json has {}, and transformers obeys one or the "
+            "other by the class; correct one of them",
+            config_place, !strips, strips);
+    return;
+  }
   require(
       members.lower_case || json.lower_case || has_no_rules(members.tokenizer_class),
       "{}: has no do_lower_case, so that text is lower-cased in transformers, and "

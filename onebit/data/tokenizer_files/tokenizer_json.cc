@@ -128,7 +128,10 @@ std::optional<int64_t> id_of(const std::string& content, const std::vector<std::
 
 // A file without a type is one of the first versions of `tokenizers`.
 void require_known_model(const Json& model, const std::string& place) {
-  require(model.is_object(), "{}: key `model` is not an object", place);
+  require(model.is_object(),
+          "{}: key `model` is not an object, so it is not a tokenizer.json, which the folder of a "
+          "model or of a tokenizer contains",
+          place);
   const Json& type = member_of(model, "type");
   require(
       type.is_null() || type == "WordPiece" || type == "BPE" || type == "Unigram",
@@ -252,10 +255,6 @@ Json post_processor_of(const std::vector<std::string>& vocabulary,
 
 TokenizerJson parse_tokenizer_json(const Json& json, const std::string& place) {
   require(json.is_object(), "{}: must be an object", place);
-  require(member_of(json, "model").is_object(),
-          "{}: has no `model`, so it is not a tokenizer.json, which the folder of a model or of a "
-          "tokenizer contains",
-          place);
   TokenizerJson tokenizer;
   JsonReader reader(json, place, "");
   reader.choice("version", "1.0", {"1.0"});
