@@ -108,6 +108,8 @@ TEST(OpenCheckpoint, AKindMayBeRequested) {
   const OpenedCheckpoint first = open_checkpoint(folder.path());
   EXPECT_EQ(first.kind, CheckpointKind::kSafetensors);
   EXPECT_EQ(first.others, std::vector<Path>{folder / "pytorch_model.bin"});
+  std::ofstream(folder / "model.safetensors.index.json") << "{}";
+  EXPECT_EQ(open_checkpoint(folder.path()).others.size(), 2u);
   EXPECT_EQ(open_checkpoint(folder.path(), CheckpointKind::kTorch).kind, CheckpointKind::kTorch);
   EXPECT_EQ(open_checkpoint(folder / "pytorch_model.bin", CheckpointKind::kDeepSpeed).kind,
             CheckpointKind::kDeepSpeed);

@@ -144,7 +144,7 @@ OpenedCheckpoint open_folder(const Path& folder, std::optional<CheckpointKind> w
   }
   OpenedCheckpoint result = open_candidate(chosen, folder);
   for (const Candidate& other : found) {
-    if (other.kind != chosen.kind) result.others.push_back(other.path);
+    if (other.path != chosen.path) result.others.push_back(other.path);
   }
   return result;
 }
