@@ -13,6 +13,7 @@ TEST(Listed, ShowsAsManyAsRequested) {
   EXPECT_EQ(listed(names, 3), "a, b, c");
   EXPECT_EQ(listed(names, 2), "a, b, ...");
   EXPECT_EQ(listed({}, 2), "");
+  EXPECT_EQ(listed(std::vector<std::string>{std::string("a\0b", 3)}, 2), "a\\x00b");
 }
 
 }  // namespace

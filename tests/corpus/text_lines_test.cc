@@ -41,6 +41,10 @@ TEST(FileLines, Utf16IsRefusedByName) {
   const Path path = files.write("wide.tsv", std::string("\xFF\xFEt\0\n\0", 6));
   EXPECT_THAT(message_of([&] { lines_of(path); }),
               HasSubstr("wide.tsv: is UTF-16: convert it with iconv -f UTF-16 -t UTF-8"));
+  for (const auto& [text, name] :
+       {std::pair("t\0e\0x\0t\0", "UTF-16LE"), std::pair("\0t\0e\0x\0t", "UTF-16BE")}) {
+    EXPECT_THAT(message_of([&, from = text] { refuse_utf16({from, 8}, "f"); }), HasSubstr(name));
+  }
 }
 
 TEST(FileLines, APointerOfGitLfsIsRefusedByName) {

@@ -75,6 +75,12 @@ TEST_F(TextSourceTest, ReadsPlainAndPackedTextAlike) {
   }
 }
 
+TEST_F(TextSourceTest, ZerosMayFollowGzip) {
+  const std::string packed_text = packed(Packing::kGzip, "one\n"), zeros(700, '\0');
+  EXPECT_EQ(joined(read_all({write("a.txt.gz", packed_text + zeros)})), "one\n");
+  EXPECT_EQ(joined(read_all({write("b.txt.gz", packed_text + zeros + packed_text)})), "one\none\n");
+}
+
 TEST_F(TextSourceTest, CutsProseBetweenParagraphs) {
   const std::string text = numbered_lines(2'500'000);
   const std::vector<TextBlock> blocks = read_all({write("a.txt", text)}, TextFormat::kProse);

@@ -15,10 +15,17 @@ namespace onebit::corpus {
 // Marks at the beginning of text files.
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // of UTF-8
 
-// `text`: the beginning of file `name`. Error: it has the mark of UTF-16.
+// `text`: the beginning of file `name`. Error: it has the mark of UTF-16, or no mark and every second
+// of its first bytes is 0.
 inline void refuse_utf16(std::string_view text, const std::string& name) {
   require(!text.starts_with("\xFF\xFE") && !text.starts_with("\xFE\xFF"),
           "{}: is UTF-16: convert it with iconv -f UTF-16 -t UTF-8", name);
+  const auto has_zeros = [&](size_t odd) {
+    return text.size() >= 4 && text[odd] == 0 && text[odd + 2] == 0 && text[1 - odd] != 0 &&
+           text[3 - odd] != 0;
+  };
+  require(!has_zeros(1), "{}: is UTF-16: convert it with iconv -f UTF-16LE -t UTF-8", name);
+  require(!has_zeros(0), "{}: is UTF-16: convert it with iconv -f UTF-16BE -t UTF-8", name);
 }
 
 // `text`: the beginning of file `name`. Error: its lines end in carriage returns alone, as old

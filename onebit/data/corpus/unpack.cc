@@ -161,6 +161,7 @@ class GzipStream : public ByteStream {
                 packed_->consumed_bytes());
         return 0;
       }
+      if (between_members_ && skip_zeros()) continue;
       between_members_ = false;
       const int status = inflate(&state_, Z_NO_FLUSH);
       require(status == Z_OK || status == Z_STREAM_END || status == Z_BUF_ERROR,
@@ -177,6 +178,15 @@ class GzipStream : public ByteStream {
   uint64_t consumed_bytes() const override { return packed_->consumed_bytes(); }
 
  private:
+  // Zeros that fill the last block of a tape or of a copy, as gzip does. True: they are all that
+  // has been read.
+  bool skip_zeros() {
+    while (state_.avail_in > 0 && *state_.next_in == 0) {
+      ++state_.next_in;
+      --state_.avail_in;
+    }
+    return state_.avail_in == 0;
+  }
   void refill() {
     state_.next_in = reinterpret_cast<Bytef*>(buffer_.data());
     state_.avail_in = static_cast<uInt>(packed_->read(buffer_.data(), buffer_.size()));

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "onebit/ground/base/printable.h"
+
 namespace onebit {
 
 std::string counted(int64_t count, std::string_view noun) {
@@ -12,8 +14,11 @@ std::string counted(int64_t count, std::string_view noun) {
 }
 
 std::string listed(std::span<const std::string> names, size_t most) {
-  return fmt::format("{}{}", fmt::join(names.first(std::min(names.size(), most)), ", "),
-                     names.size() > most ? ", ..." : "");
+  std::vector<std::string> shown;
+  for (const std::string& name : names.first(std::min(names.size(), most))) {
+    shown.push_back(printable_line(name));  // what() of an exception would end at a 0
+  }
+  return fmt::format("{}{}", fmt::join(shown, ", "), names.size() > most ? ", ..." : "");
 }
 
 namespace {
