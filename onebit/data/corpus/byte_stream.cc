@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"
