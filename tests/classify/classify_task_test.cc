@@ -371,12 +371,15 @@ TEST_F(ClassifyTest, RefusesWhatCannotWorkAndTouchesNothing) {
               HasSubstr("other training data"));
 }
 
-TEST_F(ClassifyTest, ResumesNoRunOfAnotherCasing) {
-  expect_resumes_no_other_casing();
-}
-
-TEST_F(ClassifyTest, ResumesNoRunOfAnotherTask) {
+TEST_F(ClassifyTest, ResumesNoRunOfAnotherCasingOrTask) {
   train(options("run"));
+  auto again = options("run");
+  again.resume = true;
+  again.recipe.values["run"]["steps"] = 20;
+  std::filesystem::remove(folder_ / "bert/tokenizer.json");
+  write("bert/tokenizer_config.json", R"({"do_lower_case": false})");
+  EXPECT_THAT(message_of([&] { train(again); }),
+              HasSubstr("the run was started with uncased text"));
   for (const auto& entry : std::filesystem::directory_iterator(folder_ / "run")) {
     const Path state = entry.path() / "state.json";
     if (!std::filesystem::exists(state)) continue;
@@ -385,9 +388,6 @@ TEST_F(ClassifyTest, ResumesNoRunOfAnotherTask) {
     json["client_state"]["recipe"]["task"] = "tag";
     write_file_atomically(state, json.dump());
   }
-  auto again = options("run");
-  again.resume = true;
-  again.recipe.values["run"]["steps"] = 20;
   EXPECT_THAT(message_of([&] { train(again); }),
               HasSubstr("a run of the task tag, but this command trains the task classify"));
 }

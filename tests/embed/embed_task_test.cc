@@ -195,10 +195,6 @@ TEST_F(EmbedTest, ResumesBitForBit) {
   expect_resumes_bit_for_bit();
 }
 
-TEST_F(EmbedTest, ResumesNoRunOfAnotherCasing) {
-  expect_resumes_no_other_casing();
-}
-
 // Vectors of all ranks are gathered: two ranks with half of the examples each, and three with 3, 3
 // and 2 of the eight, learn what one rank does with all of them.
 TEST_F(EmbedTest, TrainsOnCudaAsOnACpu) {

@@ -169,17 +169,6 @@ class FineTuningTest : public testing::Test {
     EXPECT_EQ(read_json(again.output / "recipe.resolved.json"), again.recipe.values);
     return again.recipe.values;
   }
-  // The ids of another casing would be those of other words.
-  void expect_resumes_no_other_casing() const {
-    train(options("run"));
-    std::filesystem::remove(folder_ / "bert/tokenizer.json");
-    write("bert/tokenizer_config.json", R"({"do_lower_case": false})");
-    Options again = options("run");
-    again.resume = true;
-    again.recipe.values["run"]["steps"] = 20;
-    EXPECT_THAT(message_of([&] { train(again); }),
-                testing::HasSubstr("the run was started with uncased text"));
-  }
   // The usual length of a sequence is more than the model's positions: nobody asked for it.
   void expect_the_usual_length_fits_a_short_model() const {
     write_untaught_bert(folder_ / "short-bert", 64);

@@ -186,10 +186,6 @@ TEST_F(TagTest, ResumesBitForBit) {
   expect_resumes_bit_for_bit();
 }
 
-TEST_F(TagTest, ResumesNoRunOfAnotherCasing) {
-  expect_resumes_no_other_casing();
-}
-
 TEST_F(TagTest, TrainsOnCudaAsOnACpu) {
   finetune::expect_trains_on_cuda_as_on_a_cpu(
       [&](const std::string& name) { return options(name); },

@@ -15,7 +15,7 @@ namespace onebit::corpus {
 // Marks at the beginning of text files.
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // of UTF-8
 
-// `text`: the beginning of file `name`. Error: it has the mark of UTF-16, or no mark and every second
+// `text`: the beginning of file `name`. Error: it has the mark of UTF-16, or none, and every second
 // of its first bytes is 0.
 inline void refuse_utf16(std::string_view text, const std::string& name) {
   require(!text.starts_with("\xFF\xFE") && !text.starts_with("\xFE\xFF"),
