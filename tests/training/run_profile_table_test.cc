@@ -64,7 +64,21 @@ const ProfileRow& row_of(const ProfileTable& table, const std::string& operation
 
 constexpr const char* kProduct = "matrix_product 768 -> 3072, forward";
 
-TEST(ProfileTable, RowsAreInOrderOfTimeAndSumToTheStep) {
+// A busy machine may interrupt the process between the end of the last row and the end of the step.
+TEST(ProfileTable, RowsSumToTheStep) {
+  double largest = 0;
+  for (int i = 0; i < 50 && largest < 0.97; ++i) {
+    SleepingRun sleeping;
+    sleeping.run(2);
+    const ProfileTable table = sleeping.table({.flops = 1e12, .bytes = 1e12});
+    double sum = 0;
+    for (const ProfileRow& row : table.rows()) sum += row.seconds;
+    largest = std::max(largest, sum / table.step_seconds());
+  }
+  EXPECT_GE(largest, 0.97);
+}
+
+TEST(ProfileTable, RowsAreInOrderOfTimeAndNoLongerThanTheStep) {
   SleepingRun sleeping;
   sleeping.run(2);
   const ProfileTable table = sleeping.table({.flops = 1e12, .bytes = 1e12});
@@ -75,8 +89,6 @@ TEST(ProfileTable, RowsAreInOrderOfTimeAndSumToTheStep) {
     before = row.seconds;
   }
   EXPECT_GE(table.step_seconds(), 0.011);
-  // A busy machine may take any time between the end of the last row and the end of the step.
-  EXPECT_GE(sum, 0.011);
   EXPECT_LE(sum, 1.0001 * table.step_seconds());
   const ProfileRow& product = row_of(table, kProduct);
   EXPECT_EQ(product.phase, "encoder forward");

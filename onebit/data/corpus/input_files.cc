@@ -50,14 +50,12 @@ void refuse_other_formats(const Path& path) {
       {{".json"},
        "expected one JSON object per line with a \"text\" key: convert it and name it .jsonl"},
       {{".csv", ".tsv", ".parquet", ".arrow", ".xls", ".xlsx", ".ods"},
-       "tables are not supported: write the column of the texts to a .jsonl file, as {\"text\": "
-       "...} "
-       "in each line"},
+       "tables are not supported: write the column of the texts to a .jsonl file, as "
+       "{\"text\": ...} in each line"},
       {{".html", ".htm", ".xhtml", ".xml", ".pdf", ".doc", ".docx", ".odt", ".rtf", ".epub",
         ".ipynb"},
        "its format is not supported: extract the text to a .txt file, or name it .txt if it is "
-       "plain "
-       "text"}};
+       "plain text"}};
   std::string suffix = unpacked_name(path).extension().string();
   std::ranges::transform(suffix, suffix.begin(), [](unsigned char c) { return std::tolower(c); });
   for (const NoText& format : kNoTexts) {

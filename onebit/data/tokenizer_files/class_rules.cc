@@ -281,9 +281,9 @@ void check_word_piece_rules(const TokenizerConfigMembers& members, const Tokeniz
   if (!has_rules) {
     const bool strips = json.strip_accents.value_or(json.lower_case);
     require(members.strip_accents.value_or(strips) == strips,
-            "{}: has strip_accents {}, tokenizer.json has {}, and transformers obeys one or the "
-            "other by the class; correct one of them",
-            config_place, !strips, strips);
+            "{}: has strip_accents {}, tokenizer.json has {}, and {} of transformers obeys "
+            "tokenizer.json; correct one of them",
+            config_place, !strips, strips, members.tokenizer_class);
     return;
   }
   require(
