@@ -54,7 +54,7 @@ TEST(ErrorReply, AsksForAKey) {
 }
 
 TEST(ErrorReply, ErrorsOfHttpKeepTheirStatus) {
-  for (const int status : {400, 408, 413, 414, 415, 417, 431, 501, 505}) {
+  for (const int status : {400, 408, 413, 414, 415, 417, 431, 501, 503, 505}) {
     const HttpError error(status, "x");
     const HttpReply reply = error_reply("", api_error_of(error), status);
     EXPECT_EQ(reply.status, status);
@@ -63,6 +63,7 @@ TEST(ErrorReply, ErrorsOfHttpKeepTheirStatus) {
   EXPECT_EQ(api_error_of({408, ""}).kind(), ErrorKind::kTimeout);
   EXPECT_EQ(api_error_of({413, ""}).kind(), ErrorKind::kPayload);
   EXPECT_EQ(api_error_of({415, ""}).kind(), ErrorKind::kMediaType);
+  EXPECT_EQ(api_error_of({503, ""}).kind(), ErrorKind::kUnhealthy);
   EXPECT_EQ(api_error_of({431, ""}).kind(), ErrorKind::kSyntax);
 }
 

@@ -40,9 +40,11 @@ TEST_F(HttpConnectionTest, LooksWithoutWaiting) {
   EXPECT_EQ(connection_->look(), Arrival::kNothing);
   send("\r\n");
   EXPECT_EQ(connection_->look(), Arrival::kBytes);
+  EXPECT_FALSE(connection_->take_request());
   EXPECT_FALSE(connection_->is_begun()) << "an empty line is no request";
   send("GET /a HTTP/1.1\r\n");
   EXPECT_EQ(connection_->look(), Arrival::kBytes);
+  EXPECT_FALSE(connection_->take_request());
   EXPECT_TRUE(connection_->is_begun());
   EXPECT_FALSE(connection_->is_gone());
   client_.close();
@@ -53,20 +55,43 @@ TEST_F(HttpConnectionTest, LooksWithoutWaiting) {
 TEST_F(HttpConnectionTest, KeepsWhatComesBehindARequest) {
   send("GET /a HTTP/1.1\r\nHost: a\r\n\r\nGET /b HTTP/1.1\r\nHo");
   EXPECT_EQ(connection_->look(), Arrival::kBytes);
-  ASSERT_TRUE(connection_->is_begun());
-  EXPECT_EQ(connection_->read_request()->path, "/a");
+  EXPECT_EQ(connection_->take_request()->path, "/a");
+  EXPECT_FALSE(connection_->take_request());
   EXPECT_TRUE(connection_->is_begun());
+  EXPECT_GT(connection_->begun_bytes(), 0U);
   send("st: a\r\n\r\n");
-  EXPECT_EQ(connection_->read_request()->path, "/b");
+  EXPECT_EQ(connection_->look(), Arrival::kBytes);
+  EXPECT_EQ(connection_->take_request()->path, "/b");
   EXPECT_FALSE(connection_->is_begun());
+  EXPECT_EQ(connection_->begun_bytes(), 0U);
 }
 
-TEST_F(HttpConnectionTest, HalfARequestIsAnErrorAndHalfAClientIsNot) {
-  limits_.silence = milliseconds(20);
+TEST_F(HttpConnectionTest, APartOfARequestIsLateAfterSilenceOrAsAWhole) {
+  limits_.silence = milliseconds(20'000);
   send("GET /a HTTP/1.1\r\n");
-  EXPECT_THROW(connection_->read_request(), HttpError);
-  client_.close();
-  EXPECT_FALSE(connection_->read_request());
+  connection_->look();
+  EXPECT_FALSE(connection_->take_request());
+  const auto first = connection_->waits_since();
+  EXPECT_EQ(connection_->is_late_at(), first + limits_.silence);
+  std::this_thread::sleep_for(milliseconds(2));
+  send("Host: a\r\n");
+  connection_->look();
+  EXPECT_FALSE(connection_->take_request());
+  EXPECT_GT(connection_->waits_since(), first);
+  EXPECT_EQ(connection_->is_late_at(), connection_->waits_since() + limits_.silence);
+  // What arrives later does not move the end of the whole request.
+  limits_.whole_request = milliseconds(1);
+  const auto late = connection_->is_late_at();
+  EXPECT_LT(late, connection_->waits_since());
+  send("\r\n");
+  connection_->look();
+  EXPECT_EQ(connection_->is_late_at(), late);
+  EXPECT_TRUE(connection_->take_request()) << "it is whole by now";
+  send("GET /a HTTP/1.1\r\n");
+  connection_->look();
+  EXPECT_FALSE(connection_->take_request());
+  std::this_thread::sleep_for(milliseconds(2));
+  EXPECT_THROW(connection_->take_request(), HttpError);
 }
 
 // Head and body lie in different places, and the client takes them in any pieces.
@@ -87,11 +112,11 @@ TEST_F(HttpConnectionTest, SendsLongReplies) {
 }
 
 TEST_F(HttpConnectionTest, ItsIdleTimeBeginsWithTheReply) {
-  const auto begin = connection_->idle_since();
+  const auto begin = connection_->waits_since();
   std::this_thread::sleep_for(milliseconds(2));
-  EXPECT_EQ(connection_->idle_since(), begin);
+  EXPECT_EQ(connection_->waits_since(), begin);
   EXPECT_TRUE(connection_->send(HttpReply{}, false, true));
-  EXPECT_GT(connection_->idle_since(), begin);
+  EXPECT_GT(connection_->waits_since(), begin);
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 // Many connections, and more clients than there is room for.
 #include "onebit/program/serve/http_server.h"
+
+#include <gmock/gmock.h>
+
 #include "tests/serve/running_server.h"
 
 namespace onebit::serve {
@@ -81,6 +84,54 @@ TEST_F(HttpServerTest, MoreRequestsThanTheLimitWait) {
   }
   for (HttpClient& one : clients) EXPECT_EQ(one.receive().body, "/a ");
   EXPECT_LE(most, 2);
+}
+
+TEST_F(HttpServerTest, PartsOfRequestsNeedNoThread) {
+  options_.max_requests = 2;
+  start();
+  std::vector<HttpClient> clients;
+  const std::string whole = post_text("/c", "body");
+  for (size_t i = 0; i < 300; ++i) {
+    clients.push_back(client());
+    clients.back().send(whole.substr(0, 1 + i % (whole.size() - 1)));
+  }
+  EXPECT_EQ(client().ask(get_text("/b")).body, "/b ");
+  for (size_t i = 0; i < 300; ++i) {
+    EXPECT_EQ(clients[i].ask(whole.substr(1 + i % (whole.size() - 1))).body, "/c body");
+  }
+}
+
+TEST_F(HttpServerTest, PartsOfRequestsMakeRoom) {
+  options_.max_connections = 100;
+  start();
+  std::vector<HttpClient> clients;
+  for (int i = 0; i < 300; ++i) {
+    clients.push_back(client());
+    clients.back().send(post_text("/a", "body").substr(0, 50));
+  }
+  EXPECT_EQ(client().ask(get_text("/b")).body, "/b ");
+  EXPECT_EQ(clients.front().receive().status, 408);
+}
+
+TEST_F(HttpServerTest, PartsOfRequestsHoldLessThanAllBodies) {
+  options_.max_requests = 2;
+  options_.limits.max_body_bytes = 10'000;
+  start();
+  std::vector<HttpClient> clients;
+  const std::string whole = post_text("/a", std::string(9'999, 'x'));
+  for (int i = 0; i < 6; ++i) {
+    clients.push_back(client());
+    clients.back().send(whole.substr(0, whole.size() - 1));
+  }
+  // With their heads, two are longer than two bodies may be.
+  expect_connections(1);
+  int answered = 0;
+  for (HttpClient& one : clients) {
+    const int status = one.ask("x").status;
+    EXPECT_THAT(status, testing::AnyOf(0, 200, 408, 503));
+    answered += status == 200;
+  }
+  EXPECT_EQ(answered, 1);
 }
 
 // Requests arrive at the moment at which their connections shall end for others.

@@ -76,6 +76,8 @@ ApiError api_error_of(const HttpError& error) {
       return {ErrorKind::kPayload, error.what()};
     case 415:
       return {ErrorKind::kMediaType, error.what()};
+    case 503:
+      return {ErrorKind::kUnhealthy, error.what()};
     default:
       return {ErrorKind::kSyntax, error.what()};
   }

@@ -27,36 +27,37 @@ bool would_wait(int error) {
 HttpConnection::HttpConnection(Socket socket, const ConnectionLimits& limits)
     : socket_(std::move(socket)), limits_(limits), reader_({.body_bytes = limits.max_body_bytes}) {}
 
-bool HttpConnection::is_begun() {
-  buffer_.erase(0, reader_.add(buffer_));
-  return reader_.is_begun();
-}
-
 HttpConnection::Arrival HttpConnection::look() {
-  return receive(milliseconds{0});
+  std::array<char, 16384> bytes;
+  const ssize_t count = ::recv(descriptor(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+  if (count < 0 && would_wait(errno)) return Arrival::kNothing;
+  if (count <= 0) return Arrival::kClosed;
+  buffer_.append(bytes.data(), static_cast<size_t>(count));
+  waits_since_ = Clock::now();
+  return Arrival::kBytes;
 }
 
-std::optional<HttpRequest> HttpConnection::read_request() {
-  const Clock::time_point end = Clock::now() + limits_.whole_request;
-  while (!reader_.is_complete()) {
-    if (reader_.takes_continue() && !send({"HTTP/1.1 100 Continue\r\n\r\n", ""})) {
-      return std::nullopt;
-    }
-    const milliseconds limit = std::min(limits_.silence, left(end));
-    const Arrival arrival = receive(std::max(milliseconds{1}, limit));
-    if (arrival == Arrival::kNothing || Clock::now() >= end) {
-      throw HttpError(408, "the request has not arrived as a whole");
-    }
-    if (arrival == Arrival::kClosed) return std::nullopt;
-    buffer_.erase(0, reader_.add(buffer_));
+std::optional<HttpRequest> HttpConnection::take_request() {
+  const bool was_begun = is_begun();
+  buffer_.erase(0, reader_.add(buffer_));
+  if (!was_begun) begun_at_ = Clock::now();
+  if (reader_.is_complete()) return reader_.take();
+  if (is_begun() && Clock::now() >= begun_at_ + limits_.whole_request) {
+    throw HttpError(408, "the request has not arrived as a whole");
   }
-  return reader_.take();
+  // Whoever has gone is noticed when bytes are received.
+  if (reader_.takes_continue()) send({"HTTP/1.1 100 Continue\r\n\r\n", ""});
+  return std::nullopt;
+}
+
+HttpConnection::Clock::time_point HttpConnection::is_late_at() const {
+  return std::min(waits_since_ + limits_.silence, begun_at_ + limits_.whole_request);
 }
 
 bool HttpConnection::send(const HttpReply& reply, bool closes, bool has_body) {
   const std::string head = reply_head(reply, closes);
   const bool is_sent = send({head, has_body ? std::string_view(reply.body) : ""});
-  idle_since_ = Clock::now();
+  waits_since_ = Clock::now();
   return is_sent;
 }
 
@@ -98,27 +99,19 @@ void HttpConnection::drain() {
   size_t most = size_t{8} << 20;
   while (Clock::now() < end && most > 0) {
     buffer_.clear();
-    if (receive(left(end)) != Arrival::kBytes) return;
+    if (!is_readable(left(end)) || look() != Arrival::kBytes) return;
     most -= std::min(most, buffer_.size());
   }
+}
+
+bool HttpConnection::is_readable(milliseconds limit) const {
+  pollfd one{.fd = descriptor(), .events = POLLIN, .revents = 0};
+  return ::poll(&one, 1, static_cast<int>(limit.count())) > 0;
 }
 
 bool HttpConnection::is_writable(milliseconds limit) const {
   pollfd one{.fd = descriptor(), .events = POLLOUT, .revents = 0};
   return ::poll(&one, 1, static_cast<int>(limit.count())) > 0;
-}
-
-HttpConnection::Arrival HttpConnection::receive(milliseconds limit) {
-  if (limit > milliseconds{0}) {
-    pollfd one{.fd = descriptor(), .events = POLLIN, .revents = 0};
-    if (::poll(&one, 1, static_cast<int>(limit.count())) <= 0) return Arrival::kNothing;
-  }
-  std::array<char, 16384> bytes;
-  const ssize_t count = ::recv(descriptor(), bytes.data(), bytes.size(), MSG_DONTWAIT);
-  if (count < 0 && would_wait(errno)) return Arrival::kNothing;
-  if (count <= 0) return Arrival::kClosed;
-  buffer_.append(bytes.data(), static_cast<size_t>(count));
-  return Arrival::kBytes;
 }
 
 }  // namespace onebit::serve

@@ -1,4 +1,5 @@
-// One client of HTTP: its socket, and what it has sent of requests. Every wait has an end.
+// One client of HTTP: its socket, and what it has sent of requests. Nothing waits for a request
+// here, and a client that does not read has a limit.
 #pragma once
 
 #include <array>
@@ -29,16 +30,19 @@ class HttpConnection {
   HttpConnection(Socket socket, const ConnectionLimits& limits);
 
   int descriptor() const { return socket_.get(); }
-  // Since when it waits for a request: from the last reply, or from the beginning.
-  Clock::time_point idle_since() const { return idle_since_; }
+  // Since when it waits for bytes: from the last ones, from the last reply, or from the beginning.
+  Clock::time_point waits_since() const { return waits_since_; }
 
-  // Whether there is a part of a request that has been received.
-  bool is_begun();
-  // Receives what has arrived, without waiting.
+  // Receives some of what has arrived, without waiting.
   Arrival look();
-  // Waits for the rest of the request that has begun. Throws HttpError. Nothing: the client has
-  // gone.
-  std::optional<HttpRequest> read_request();
+  // The next request, if it has been received as a whole. If not, a client that waits for "100
+  // Continue" gets it. Throws HttpError, also for one that has lasted too long.
+  std::optional<HttpRequest> take_request();
+  // Whether a part of a request has been received, and its bytes.
+  bool is_begun() const { return reader_.is_begun(); }
+  size_t begun_bytes() const { return is_begun() ? reader_.bytes() : 0; }
+  // When the request that has begun is too late, if nothing more of it arrives.
+  Clock::time_point is_late_at() const;
   // Of the request. Empty: it is not known yet.
   const std::string& path() const { return reader_.path(); }
   // `closes`: the client is told that no reply follows. `has_body`: false for the answer to HEAD.
@@ -54,13 +58,14 @@ class HttpConnection {
 
   bool send(Texts texts);
   bool is_writable(std::chrono::milliseconds limit) const;
-  Arrival receive(std::chrono::milliseconds limit);
+  bool is_readable(std::chrono::milliseconds limit) const;
 
   Socket socket_;
   const ConnectionLimits& limits_;
   RequestReader reader_;
   std::string buffer_;  // bytes behind the request
-  Clock::time_point idle_since_ = Clock::now();
+  Clock::time_point waits_since_ = Clock::now();
+  Clock::time_point begun_at_{};  // the request
 };
 
 }  // namespace onebit::serve

@@ -73,6 +73,8 @@ class RequestReader {
   bool is_complete() const { return state_ == State::kComplete; }
   // Whether the client sends the body after "100 Continue". True once.
   bool takes_continue();
+  // Of the request, as far as it has arrived.
+  size_t bytes() const { return head_bytes_ + request_.body.size(); }
   // Empty until it is known.
   const std::string& path() const { return request_.path; }
   // The complete request. The next one begins.

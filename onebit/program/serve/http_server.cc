@@ -19,7 +19,7 @@
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/socket.h"
-#include "onebit/program/serve/idle_connections.h"
+#include "onebit/program/serve/waiting_connections.h"
 
 namespace onebit::serve {
 namespace {
@@ -33,8 +33,9 @@ constexpr milliseconds kUnused{10'000};
 // For how long a connection without a request stays open after stop: a client that has just got an
 // answer may have sent its next request.
 constexpr milliseconds kLastRequest{500};
-// And the least time for which it stays open if others wait for room.
-constexpr milliseconds kNextRequest{300};
+// And the least time for which it stays open if others wait for room, and that of one which sends a
+// part of a request and pauses: what is lost on the way is sent again after less.
+constexpr milliseconds kNextRequest{300}, kPause{1000};
 
 Socket listen_on(const std::string& host, int port) {
   const transport::TcpAddress address = transport::resolve(host, port).front();
@@ -68,7 +69,8 @@ class HttpServer::Body {
         listener_(listen_on(options.host, options.port)),
         address_(transport::local_address(listener_)),
         url_("http://" + address_.text()),
-        idle_(options.idle) {
+        waiting_(options.idle,
+                 static_cast<size_t>(options.max_requests) * options.limits.max_body_bytes) {
     const std::lock_guard lock(mutex_);
     start_thread();
     require(!threads_.empty(), "the system allows no more threads");
@@ -76,7 +78,7 @@ class HttpServer::Body {
   ~Body() {
     stops_ = true;
     cut_all();
-    idle_.end();
+    waiting_.end();
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return threads_.empty(); });
     lock.unlock();
@@ -96,7 +98,7 @@ class HttpServer::Body {
     stopping();
     accept_some();
     listener_.close();
-    idle_.shorten(kLastRequest);
+    waiting_.shorten(kLastRequest);
     const Clock::time_point end = Clock::now() + options_.grace;
     while (connections_ > 0 && Clock::now() < end) {
       std::unique_lock lock(mutex_);
@@ -135,7 +137,8 @@ class HttpServer::Body {
 
   // Several at once, as more clients may follow. If none is idle, clients queue in the kernel.
   bool make_room() {
-    idle_.end_oldest(1 + static_cast<size_t>(options_.max_connections) / 64, kNextRequest);
+    waiting_.end_oldest(1 + static_cast<size_t>(options_.max_connections) / 64, kNextRequest,
+                        kPause);
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, kLook, [&] { return !is_full(); });
   }
@@ -143,13 +146,13 @@ class HttpServer::Body {
   // Without descriptors or memory accept() fails at once, again and again.
   void wait_if_exhausted(int error) {
     if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
-      idle_.end_oldest(1, kNextRequest);
+      waiting_.end_oldest(1, kNextRequest, kPause);
       std::this_thread::sleep_for(kLook);
     }
   }
 
   void look_after_others() {
-    idle_.end_late();
+    waiting_.end_late();
     join_ended();
   }
 
@@ -175,7 +178,7 @@ class HttpServer::Body {
 
   void work(Threads::iterator place) {
     for (;;) {
-      std::optional<IdleConnections::Taken> taken = idle_.take(kUnused);
+      std::optional<WaitingConnections::Taken> taken = waiting_.take(kUnused);
       if (taken) {
         attend(std::move(*taken));
         continue;
@@ -189,7 +192,7 @@ class HttpServer::Body {
     }
   }
 
-  void attend(IdleConnections::Taken taken) {
+  void attend(WaitingConnections::Taken taken) {
     if (!begin_use(*taken.connection)) return close(std::move(taken.connection));
     bool stays = false;
     try {
@@ -223,7 +226,7 @@ class HttpServer::Body {
 
   void keep(std::unique_ptr<HttpConnection> connection) {
     try {
-      return idle_.add(std::move(connection));
+      return waiting_.add(std::move(connection));
     } catch (const std::exception& problem) {
       log_warning("a connection was closed: {}", failure_text(problem));
     }
@@ -241,24 +244,38 @@ class HttpServer::Body {
 
   // Answers the requests that have arrived. Returns whether the client may send more.
   bool talk(HttpConnection& connection, bool shall_end) {
+    bool has_arrived = false;
     try {
-      if (connection.look() == HttpConnection::Arrival::kClosed) return false;
-      for (; connection.is_begun(); shall_end = false) {
-        std::optional<HttpRequest> request = connection.read_request();
-        if (!request) return false;
-        request->is_gone = [&] { return connection.is_gone(); };
-        const HttpReply reply = answer_(*request);
-        const bool closes = !request->keeps_alive || stops_ || is_full();
-        if (!connection.send(reply, closes, request->method != "HEAD")) return false;
-        if (!closes) continue;
-        connection.drain();
-        return false;
+      for (;;) {
+        if (std::optional<HttpRequest> request = connection.take_request()) {
+          if (!reply_to(connection, *request)) return false;
+          shall_end = false;
+          continue;
+        }
+        const HttpConnection::Arrival arrival = connection.look();
+        if (arrival == HttpConnection::Arrival::kClosed) return false;
+        if (arrival == HttpConnection::Arrival::kNothing) break;
+        has_arrived = true;
       }
-      return !shall_end;
+      if (!connection.is_begun()) return !shall_end;
+      if (waiting_.holds_too_much()) throw HttpError(503, "too many requests arrive at once");
+      if (!shall_end || has_arrived) return true;
+      throw HttpError(408, "the request has not arrived as a whole");
     } catch (const HttpError& error) {
-      if (connection.send(refuse_(connection.path(), error), true, true)) connection.drain();
+      // A client that has been silent has nothing on its way.
+      const bool is_sent = connection.send(refuse_(connection.path(), error), true, true);
+      if (is_sent && has_arrived) connection.drain();
       return false;
     }
+  }
+
+  bool reply_to(HttpConnection& connection, HttpRequest& request) {
+    request.is_gone = [&] { return connection.is_gone(); };
+    const HttpReply reply = answer_(request);
+    const bool closes = !request.keeps_alive || stops_ || is_full();
+    if (!connection.send(reply, closes, request.method != "HEAD")) return false;
+    if (closes) connection.drain();
+    return !closes;
   }
 
   void cut_all() {
@@ -273,7 +290,7 @@ class HttpServer::Body {
   Socket listener_;
   transport::TcpAddress address_;
   std::string url_;
-  IdleConnections idle_;
+  WaitingConnections waiting_;
   std::atomic<bool> stops_ = false;
   std::atomic<int> connections_ = 0;
   std::mutex mutex_;

@@ -1,5 +1,5 @@
-// Answers requests of HTTP over TCP: a thread for each request, none for a connection that is idle,
-// and limits on everything that a client can send or wait for.
+// Answers requests of HTTP over TCP: a thread for each request that has arrived as a whole, none
+// for a connection that waits, and limits on everything that a client can send or wait for.
 #pragma once
 
 #include <chrono>
@@ -15,10 +15,11 @@ namespace onebit::serve {
 struct HttpServerOptions {
   std::string host = "127.0.0.1";
   int port = 8080;  // 0: a free one
-  // Requests that arrive or are answered at once. Others wait for one of them to end.
+  // Requests that are answered at once. Others wait for one of them to end. As many may arrive in
+  // parts at once with the longest body.
   int max_requests = 576;
-  // Above it the connection that has been idle longest makes room for a new one, and clients are
-  // told to close their connections.
+  // Above it the connection that has been idle longest makes room for a new one, or else the one
+  // whose request has paused longest. Clients are told to close their connections.
   int max_connections = 1024;
   ConnectionLimits limits = {};
   std::chrono::milliseconds idle{20'000};  // between two requests

@@ -1,4 +1,4 @@
-#include "onebit/program/serve/idle_connections.h"
+#include "onebit/program/serve/waiting_connections.h"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -32,34 +32,35 @@ bool watch(const Socket& poll, int descriptor, uint32_t events, uint64_t id) {
 
 }  // namespace
 
-IdleConnections::IdleConnections(milliseconds idle)
+WaitingConnections::WaitingConnections(milliseconds idle, size_t most_bytes)
     : poll_(::epoll_create1(EPOLL_CLOEXEC)),
       // A count, of which each thread that sees it takes one.
       ending_signal_(make_event(EFD_SEMAPHORE)),
       end_signal_(make_event(0)),
-      idle_(idle),
-      next_id_(kFirstId) {
+      idle_limit_(idle),
+      next_id_(kFirstId),
+      most_bytes_(most_bytes) {
   require_call(poll_.is_open() && watch(poll_, ending_signal_.get(), EPOLLIN, kEndingId) &&
                    watch(poll_, end_signal_.get(), EPOLLIN, kEndId),
                "cannot wait for connections");
 }
 
-void IdleConnections::add(std::unique_ptr<HttpConnection> connection) {
+void WaitingConnections::add(std::unique_ptr<HttpConnection> connection) {
   const std::lock_guard lock(mutex_);
   // A new id each time: an event of an earlier wait, which a thread may still hold, is nobody's.
   const uint64_t id = next_id_++;
   const int descriptor = connection->descriptor();
-  const auto place = waiting_.insert(waiting_.end(), {id, std::move(connection)});
-  by_id_[id] = place;
+  begun_bytes_ += connection->begun_bytes();
+  List& list = connection->is_begun() ? begun_ : idle_;
+  by_id_[id] = {&list, list.insert(list.end(), {id, std::move(connection)})};
   // Given to one thread only, which waits for the mutex.
   const CallResult watched = watch(poll_, descriptor, EPOLLIN | EPOLLRDHUP | EPOLLONESHOT, id);
   if (!watched.failed()) return;
-  by_id_.erase(id);
-  waiting_.erase(place);
+  remove(id).reset();
   require_call(watched, "cannot wait for a connection");
 }
 
-std::optional<IdleConnections::Taken> IdleConnections::take(milliseconds limit) {
+std::optional<WaitingConnections::Taken> WaitingConnections::take(milliseconds limit) {
   const Clock::time_point until = Clock::now() + limit;
   for (;;) {
     const auto left = std::chrono::ceil<milliseconds>(until - Clock::now());
@@ -73,17 +74,25 @@ std::optional<IdleConnections::Taken> IdleConnections::take(milliseconds limit) 
   }
 }
 
-std::optional<IdleConnections::Taken> IdleConnections::take_known(uint64_t id) {
-  const std::lock_guard lock(mutex_);
+std::unique_ptr<HttpConnection> WaitingConnections::remove(uint64_t id) {
   const auto found = by_id_.find(id);
-  if (found == by_id_.end()) return std::nullopt;
-  Taken taken{std::move(found->second->connection), false};
-  waiting_.erase(found->second);
+  if (found == by_id_.end()) return nullptr;
+  const Place place = found->second;
+  std::unique_ptr<HttpConnection> connection = std::move(place.at->connection);
+  begun_bytes_ -= connection->begun_bytes();
+  place.list->erase(place.at);
   by_id_.erase(found);
-  return taken;
+  return connection;
 }
 
-std::optional<IdleConnections::Taken> IdleConnections::take_ending() {
+std::optional<WaitingConnections::Taken> WaitingConnections::take_known(uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<HttpConnection> connection = remove(id);
+  if (!connection) return std::nullopt;
+  return Taken{std::move(connection), false};
+}
+
+std::optional<WaitingConnections::Taken> WaitingConnections::take_ending() {
   const std::lock_guard lock(mutex_);
   eventfd_t one = 0;
   // Another thread may have been faster.
@@ -93,36 +102,52 @@ std::optional<IdleConnections::Taken> IdleConnections::take_ending() {
   return taken;
 }
 
-void IdleConnections::end_first() {
-  by_id_.erase(waiting_.front().id);
-  ending_.push_back(std::move(waiting_.front().connection));
-  waiting_.pop_front();
+void WaitingConnections::let_end(uint64_t id) {
+  ending_.push_back(remove(id));
   ::eventfd_write(ending_signal_.get(), 1);
 }
 
-bool IdleConnections::has_waited(milliseconds time) const {
-  return !waiting_.empty() &&
-         Clock::now() >= std::max(waiting_.front().connection->idle_since(), shortened_) + time;
+void WaitingConnections::end_late() {
+  const std::lock_guard lock(mutex_);
+  const Clock::time_point now = Clock::now();
+  while (!idle_.empty() &&
+         now >= std::max(idle_.front().connection->waits_since(), shortened_) + idle_limit_) {
+    let_end(idle_.front().id);
+  }
+  // A request in small pieces may be late before others that came earlier.
+  for (auto next = begun_.begin(); next != begun_.end();) {
+    const auto at = next++;
+    if (now >= at->connection->is_late_at()) let_end(at->id);
+  }
+  while (begun_bytes_ > most_bytes_) let_end(begun_.front().id);
 }
 
-void IdleConnections::end_late() {
+bool WaitingConnections::holds_too_much() const {
   const std::lock_guard lock(mutex_);
-  while (has_waited(idle_)) end_first();
+  return begun_bytes_ > most_bytes_;
 }
 
-void IdleConnections::end_oldest(size_t count, milliseconds least) {
+void WaitingConnections::end_oldest(size_t count, milliseconds least, milliseconds pause) {
   const std::lock_guard lock(mutex_);
-  // Those that end already make room, too.
-  for (size_t ends = ending_.size(); ends < count && has_waited(least); ++ends) end_first();
+  const Clock::time_point now = Clock::now();
+  const auto end_first = [&](List& list, Clock::time_point latest) {
+    // Those that end already make room, too.
+    while (ending_.size() < count && !list.empty() &&
+           list.front().connection->waits_since() <= latest) {
+      let_end(list.front().id);
+    }
+  };
+  end_first(idle_, now - least);
+  end_first(begun_, now - pause);
 }
 
-void IdleConnections::shorten(milliseconds limit) {
+void WaitingConnections::shorten(milliseconds limit) {
   const std::lock_guard lock(mutex_);
-  idle_ = std::min(idle_, limit);
+  idle_limit_ = std::min(idle_limit_, limit);
   shortened_ = Clock::now();
 }
 
-void IdleConnections::end() {
+void WaitingConnections::end() {
   ::eventfd_write(end_signal_.get(), 1);
 }
 
