@@ -172,7 +172,8 @@ struct Ended {
 Ended run_under_mpirun(int ranks, const std::string& test) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
   const std::string command = fmt::format(
-      "env -u GTEST_OUTPUT {} --allow-run-as-root --oversubscribe --bind-to none -np {} {} "
+      "env -u GTEST_OUTPUT -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX {} --allow-run-as-root "
+      "--oversubscribe --bind-to none -np {} {} "
       "--gtest_also_run_disabled_tests --gtest_filter={} 2>&1",
       ONEBIT_MPIRUN, ranks, self, test);
   FILE* pipe = popen(command.c_str(), "r");

@@ -142,7 +142,8 @@ TEST(TcpCommunicator, AnInterruptedWaitThrows) {
 std::string run_processes(int ranks, const std::string& test) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
   const std::string command = fmt::format(
-      "for rank in $(seq 0 {}); do env -u GTEST_OUTPUT RANK=$rank WORLD_SIZE={} "
+      "for rank in $(seq 0 {}); do env -u GTEST_OUTPUT -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX "
+      "RANK=$rank WORLD_SIZE={} "
       "LOCAL_WORLD_SIZE={} MASTER_ADDR=127.0.0.1 MASTER_PORT={} {} --gtest_also_run_disabled_tests "
       "--gtest_filter={} 2>&1 & done; wait",
       ranks - 1, ranks, ranks, tcp_tests::free_port(), self, test);

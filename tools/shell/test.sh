@@ -8,6 +8,7 @@ source tools/shell/python.sh
 run_test() {
   local -a stages=() filter=()
   with_cuda=
+  test_parts=1
   # Only --all also compiles examples/ and the programs of ./run bench.
   release_targets=(onebit_program onebit_tests)
   while [ $# -gt 0 ]; do
@@ -23,6 +24,11 @@ run_test() {
         stages=(release dev tsan emulated python torch)
         release_targets=(all)
         shift
+        ;;
+      --parts)
+        [[ "${2:-}" =~ ^[1-9][0-9]?$ ]] || die "test: --parts takes a number from 1 to 99"
+        test_parts=$2
+        shift 2
         ;;
       --cuda)
         # shellcheck disable=SC2034 # read by wants_cuda
@@ -165,9 +171,17 @@ run_tests_of() {
   esac
   folder="$(build_folder_of "$preset")"
   mkdir -p "$folder/test-results"
-  say "$preset: testing"
+  local -a part=()
+  if [ "$preset" != release ] && [ "$test_parts" -gt 1 ]; then
+    local -i turn=$(($(git rev-list --count HEAD) % test_parts))
+    # GoogleTest's own variables: every program runs this part of its cases.
+    part=("GTEST_TOTAL_SHARDS=$test_parts" "GTEST_SHARD_INDEX=$turn")
+    say "$preset: testing part $((turn + 1)) of $test_parts"
+  else
+    say "$preset: testing"
+  fi
   # One job more than cores, because tests of the launcher mostly wait.
-  ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$(($(nproc) + 1))" \
+  env "${part[@]}" ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$(($(nproc) + 1))" \
     --output-junit "$PWD/$folder/test-results/ctest.xml" "$@" || status=1
   read_processor_seconds after
   say "$preset: tested in $((SECONDS - started)) s" \
