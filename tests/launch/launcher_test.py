@@ -137,6 +137,7 @@ class Launcher(launched_run.FolderTest):
                            f"touch {self.folder}/has-ended; echo ended 0; sleep 60\n")
         program.chmod(0o755)
         run = self.launch("slow-to-end-run", "--program", program, more=["--set", "run.steps=4"])
+        self.addCleanup(run.remove_scratch)  # as this watch does not
         self.assertEqual(run.wait(), 0, run.text())
         self.assertTrue((self.folder / "has-ended").exists())
 
