@@ -26,7 +26,7 @@ TEST_F(AnswerService, AnswerFindsThePlaceInTheContext) {
     EXPECT_EQ(one["answer"], wanted.best[i].text);
     EXPECT_NEAR(one["score"].get<double>(), wanted.best[i].probability, 1e-6);
     const auto begin = one["start_byte"].get<size_t>(), end = one["end_byte"].get<size_t>();
-    EXPECT_EQ(text.substr(begin, end - begin), one["answer"]);
+    EXPECT_EQ(text.substr(begin, end - begin), one["answer"].get<std::string>());
     const size_t before = begin > 2 ? 1 : 0;  // the second byte of "ë"
     EXPECT_EQ(one["start"].get<size_t>(), begin - before);
   }
