@@ -22,8 +22,8 @@ TEST_F(ClassifierService, PredictGivesLabelsBySize) {
     ASSERT_EQ(found.size(), 3u);
     for (size_t i = 0; i < 3; ++i) {
       const auto& labels = predictor.labels();
-      const auto label =
-          std::find(labels.begin(), labels.end(), found[i]["label"]) - labels.begin();
+      const auto name = found[i]["label"].get<std::string>();
+      const auto label = std::find(labels.begin(), labels.end(), name) - labels.begin();
       EXPECT_NEAR(found[i]["score"].get<double>(), wanted[static_cast<size_t>(label)], 1e-6);
       if (i > 0) {
         EXPECT_LE(found[i]["score"].get<double>(), found[i - 1]["score"].get<double>());
