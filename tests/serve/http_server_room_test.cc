@@ -123,6 +123,8 @@ TEST_F(HttpServerTest, PartsOfRequestsHoldLessThanAllBodies) {
     clients.push_back(client());
     clients.back().send(whole.substr(0, whole.size() - 1));
   }
+  // Connections are accepted in their order.
+  EXPECT_EQ(client().ask(get_text("/b")).body, "/b ");
   // With their heads, two are longer than two bodies may be.
   expect_connections(1);
   int answered = 0;

@@ -33,18 +33,17 @@ HttpConnection::Arrival HttpConnection::look() {
   if (count < 0 && would_wait(errno)) return Arrival::kNothing;
   if (count <= 0) return Arrival::kClosed;
   buffer_.append(bytes.data(), static_cast<size_t>(count));
-  waits_since_ = Clock::now();
   return Arrival::kBytes;
 }
 
 std::optional<HttpRequest> HttpConnection::take_request() {
   const bool was_begun = is_begun();
-  buffer_.erase(0, reader_.add(buffer_));
-  if (!was_begun) begun_at_ = Clock::now();
+  const size_t added = reader_.add(buffer_);
+  buffer_.erase(0, added);
+  // Empty lines before a request do not make an idle connection wait longer.
+  if (added > 0 && is_begun()) waits_since_ = Clock::now();
+  if (!was_begun) begun_at_ = waits_since_;
   if (reader_.is_complete()) return reader_.take();
-  if (is_begun() && Clock::now() >= begun_at_ + limits_.whole_request) {
-    throw HttpError(408, "the request has not arrived as a whole");
-  }
   // Whoever has gone is noticed when bytes are received.
   if (reader_.takes_continue()) send({"HTTP/1.1 100 Continue\r\n\r\n", ""});
   return std::nullopt;

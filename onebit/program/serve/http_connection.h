@@ -30,18 +30,18 @@ class HttpConnection {
   HttpConnection(Socket socket, const ConnectionLimits& limits);
 
   int descriptor() const { return socket_.get(); }
-  // Since when it waits for bytes: from the last ones, from the last reply, or from the beginning.
+  // Since when it waits: from the last bytes of a request, from the last reply, or from the beginning.
   Clock::time_point waits_since() const { return waits_since_; }
 
   // Receives some of what has arrived, without waiting.
   Arrival look();
   // The next request, if it has been received as a whole. If not, a client that waits for "100
-  // Continue" gets it. Throws HttpError, also for one that has lasted too long.
+  // Continue" gets it. Throws HttpError.
   std::optional<HttpRequest> take_request();
   // Whether a part of a request has been received, and its bytes.
   bool is_begun() const { return reader_.is_begun(); }
   size_t begun_bytes() const { return is_begun() ? reader_.bytes() : 0; }
-  // When the request that has begun is too late, if nothing more of it arrives.
+  // When the request that has begun is too late, unless more of it arrives, or as a whole.
   Clock::time_point is_late_at() const;
   // Of the request. Empty: it is not known yet.
   const std::string& path() const { return reader_.path(); }

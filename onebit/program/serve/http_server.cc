@@ -259,10 +259,11 @@ class HttpServer::Body {
       }
       if (!connection.is_begun()) return !shall_end;
       if (waiting_.holds_too_much()) throw HttpError(503, "too many requests arrive at once");
-      if (!shall_end || has_arrived) return true;
+      const bool is_late = Clock::now() >= connection.is_late_at();
+      if (!is_late && (!shall_end || has_arrived)) return true;
       throw HttpError(408, "the request has not arrived as a whole");
     } catch (const HttpError& error) {
-      // A client that has been silent has nothing on its way.
+      // Nothing of a client that has been silent is unread.
       const bool is_sent = connection.send(refuse_(connection.path(), error), true, true);
       if (is_sent && has_arrived) connection.drain();
       return false;
