@@ -179,7 +179,8 @@ TEST(ConllReader, WhatWasLeftOutIsNoted) {
               ElementsAre(HasSubstr("line 1 begins with # and was left")));
   EXPECT_THAT(notes_of("x\tO\n\tO\n"), ElementsAre("line 2 has an empty word and was left out"));
   EXPECT_THAT(notes_of("a\tO\n"), ElementsAre());
-  EXPECT_THAT(notes_of("Anna lives in Rome\n", {.with_tags = false}),
+  EXPECT_THAT(notes_of("Anna NNP B-NP B-PER\nlives VBZ B-VP O\nin IN B-PP O\nRome NNP B-NP B-LOC\n",
+                       {.with_tags = false}),
               ElementsAre(HasSubstr("words are the first of 4 columns, and no other is read")));
   EXPECT_THAT(notes_of(kConllu, {.is_conllu = true}), ElementsAre());
 }

@@ -343,7 +343,7 @@ void ConllReader::check_count() {
 
 std::vector<std::string> ConllReader::notes() const {
   std::vector<std::string> notes;
-  if (!options_.with_tags && is_first_column_) {
+  if (!options_.with_tags && is_default_column_) {
     notes.push_back(fmt::format(
         "words are the first of {} columns, and no other is read (--tokens, data.tokens)",
         columns_));
