@@ -19,6 +19,8 @@ TEST(Metric, InWordsTheOneThatDecidesLeads) {
 TEST(Metric, ThatIsNotANumberSaysWhy) {
   EXPECT_EQ(nan_note_of({{"mse", 0.5}, {"pearson", 1}}), "");
   EXPECT_EQ(nan_note_of({{"mse", 0.5}, {"pearson", std::nan("")}}).substr(0, 4), "nan:");
+  EXPECT_EQ(nan_note_of({{"loss", std::nan("")}, {"f1", 0.5}}), "");
+  EXPECT_EQ(nan_note_of({{"pearson", std::nan("")}, {"mse", std::nan("")}}), "");
 }
 
 TEST(Metric, NamesOfSeveralListsComeOnce) {

@@ -30,8 +30,14 @@ std::string text_of(const std::vector<Metric>& metrics, std::string_view first) 
 }
 
 std::string nan_note_of(const std::vector<Metric>& metrics) {
-  const bool has_nan = std::any_of(metrics.begin(), metrics.end(),
-                                   [](const Metric& metric) { return std::isnan(metric.value); });
+  bool has_nan = false;
+  for (const Metric& metric : metrics) {
+    const bool is_correlation =
+        metric.name.ends_with("pearson") || metric.name.ends_with("spearman");
+    // A loss that is nan, too, has another cause: the model's values.
+    if (std::isnan(metric.value) && !is_correlation) return "";
+    has_nan = has_nan || std::isnan(metric.value);
+  }
   return has_nan ? "nan: predictions or true values that are all the same have no correlation\n"
                  : "";
 }
