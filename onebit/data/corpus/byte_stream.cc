@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -177,7 +179,11 @@ std::unique_ptr<ByteStream> open_byte_stream(const Path& path, const std::string
 }
 
 std::string read_unpacked(const Path& path, const FileKind& kind) {
-  const std::string name = path == "-" ? "standard input" : path.string();
+  const bool is_input = path == "-";
+  const std::string name = is_input ? "standard input" : path.string();
+  std::error_code ignored;  // opening it says why
+  require(is_input || !std::filesystem::is_directory(path, ignored),
+          "{}: is a folder, {} was expected", name, kind.name);
   const auto stream = open_byte_stream(path, name);
   std::string content;
   std::vector<char> buffer(size_t{1} << 20);
