@@ -221,6 +221,15 @@ TEST_F(TokenizerFilesTest, AccentsAreTheSameInBothFiles) {
         R"({"tokenizer_class": "PreTrainedTokenizerFast", "strip_accents": true})");
   EXPECT_THAT(error_of(with(false)), HasSubstr("has strip_accents true, tokenizer.json has false"));
   EXPECT_EQ(error_of(with(true)), "(no error)");
+  write("tokenizer_config.json",
+        R"({"tokenizer_class": "PreTrainedTokenizerFast", "tokenize_chinese_chars": false})");
+  const auto with_characters = [](bool splits) {
+    return [=](Json& json) { json["normalizer"]["handle_chinese_chars"] = splits; };
+  };
+  EXPECT_THAT(error_of(with_characters(true)),
+              HasSubstr("has tokenize_chinese_chars false, tokenizer.json has "
+                        "handle_chinese_chars true"));
+  EXPECT_EQ(error_of(with_characters(false)), "(no error)");
 }
 
 // Newer versions of transformers name the special tokens that only one model has.

@@ -284,6 +284,11 @@ void check_word_piece_rules(const TokenizerConfigMembers& members, const Tokeniz
             "{}: has strip_accents {}, tokenizer.json has {}, and {} of transformers obeys "
             "tokenizer.json; correct one of them",
             config_place, !strips, strips, members.tokenizer_class);
+    const bool splits = json.handle_chinese_chars;
+    require(members.tokenize_chinese_chars.value_or(splits) == splits,
+            "{}: has tokenize_chinese_chars {}, tokenizer.json has handle_chinese_chars {}, and {} "
+            "of transformers obeys tokenizer.json; correct one of them",
+            config_place, !splits, splits, members.tokenizer_class);
     return;
   }
   require(
