@@ -35,11 +35,6 @@ constexpr const char* kKnown =
     "known are a Hugging Face folder, a file of safetensors or torch.save, the prefix of a "
     "TensorFlow checkpoint, a DeepSpeed folder or its mp_rank_00_model_states.pt";
 
-struct Candidate {
-  Path path;
-  CheckpointKind kind;
-};
-
 OpenedCheckpoint opened(std::shared_ptr<const TensorSource> tensors, CheckpointKind kind,
                         Path folder) {
   return {std::move(tensors), kind, folder.empty() ? Path(".") : std::move(folder)};
@@ -83,8 +78,8 @@ OpenedCheckpoint open_deepspeed(const Path& folder) {
 }
 
 // The files of a folder that may be a checkpoint, in order of preference.
-std::vector<Candidate> candidates_in(const Path& folder) {
-  std::vector<Candidate> found;
+std::vector<CheckpointFile> candidates_in(const Path& folder) {
+  std::vector<CheckpointFile> found;
   for (const auto& [name, kind] : kFileNames) {
     if (files::exists(folder / name)) found.push_back({folder / name, kind});
   }
@@ -97,7 +92,7 @@ std::vector<Candidate> candidates_in(const Path& folder) {
   return found;
 }
 
-OpenedCheckpoint open_candidate(const Candidate& candidate, const Path& folder) {
+OpenedCheckpoint open_candidate(const CheckpointFile& candidate, const Path& folder) {
   const Path& path = candidate.path;
   const bool is_index = path.extension() == ".json";
   switch (candidate.kind) {
@@ -130,21 +125,21 @@ namespace {
 
 OpenedCheckpoint open_folder(const Path& folder, std::optional<CheckpointKind> wanted) {
   refuse_adapter(folder);
-  std::vector<Candidate> found = candidates_in(folder);
-  const auto first = std::find_if(found.begin(), found.end(), [&](const Candidate& candidate) {
+  std::vector<CheckpointFile> found = candidates_in(folder);
+  const auto first = std::find_if(found.begin(), found.end(), [&](const CheckpointFile& candidate) {
     return !wanted || candidate.kind == *wanted;
   });
   require(first != found.end(), "{}: no {}checkpoint in this folder; {}", folder.string(),
           wanted ? fmt::format("{} ", name_of(*wanted)) : "", kKnown);
-  const Candidate chosen = *first;
+  const CheckpointFile chosen = *first;
   if (chosen.kind == CheckpointKind::kTensorBundle) {
     require(first + 1 == found.end(),
             "{}: contains several TensorFlow checkpoints ({}, {}...); name one", folder.string(),
             chosen.path.filename().string(), found.back().path.filename().string());
   }
   OpenedCheckpoint result = open_candidate(chosen, folder);
-  for (const Candidate& other : found) {
-    if (other.path != chosen.path) result.others.push_back(other.path);
+  for (const CheckpointFile& other : found) {
+    if (other.path != chosen.path) result.others.push_back(other);
   }
   return result;
 }

@@ -22,13 +22,18 @@ enum class CheckpointKind {
 
 std::string_view name_of(CheckpointKind kind);
 
+struct CheckpointFile {
+  Path path;
+  CheckpointKind kind;
+};
+
 struct OpenedCheckpoint {
   std::shared_ptr<const TensorSource> tensors;  // under the names of the file
   CheckpointKind kind{};
   // Folders in which config.json and vocab.txt may be found.
   Path folder;
-  // Files of the folder that are checkpoints of another kind and were not opened.
-  std::vector<Path> others = {};
+  // Files of the folder that are checkpoints, too, and were not opened.
+  std::vector<CheckpointFile> others = {};
 };
 
 // Error: the folder has an adapter of PEFT, with or without the model that it belongs to.

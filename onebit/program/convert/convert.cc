@@ -142,8 +142,10 @@ class Conversion {
                                  family.is_bert() ? formats::name_of(source_.naming) : family.title,
                                  source_.shape.pre_layer_norm ? "before" : "after"));
     if (!plan_.prefix_report.empty()) lines_.push_back("names: " + plan_.prefix_report);
-    for (const Path& other : opened_.others) {
-      lines_.push_back(fmt::format("not read: {} (--from chooses)", other.string()));
+    for (const formats::CheckpointFile& other : opened_.others) {
+      lines_.push_back(
+          fmt::format("not read: {} ({})", other.path.string(),
+                      other.kind == opened_.kind ? "name the file to read it" : "--from chooses"));
     }
   }
 
