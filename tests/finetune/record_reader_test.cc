@@ -104,6 +104,12 @@ TEST(RecordReader, EmptyLinesAreNoRecordsOfSeveralColumns) {
   EXPECT_THAT(read("1,2\n\n\r\n3,4\n", {"1"}, {.format = kCsv, .has_header = false}),
               ElementsAre(ElementsAre("1", "1"), ElementsAre("4", "3")));
   EXPECT_THAT(read("\n\r\ntext\tlabel\na\tx\n", {"text"}), ElementsAre(ElementsAre("4", "a")));
+  EXPECT_THAT(error_of("\n\ntext\tlabel\n", {"word"}),
+              HasSubstr("f:3: there is no column \"word\""));
+  EXPECT_THAT(read("\n1,2\n\n3,4\n", {"2"}, {.format = kCsv, .has_header = false}),
+              ElementsAre(ElementsAre("2", "2"), ElementsAre("4", "4")));
+  EXPECT_THAT(read("\n\"1, 2\"\n", {"1"}, {.format = kCsv, .has_header = false}),
+              ElementsAre(ElementsAre("1", ""), ElementsAre("2", "1, 2")));
   EXPECT_THAT(error_of("\n\n", {"text"}), HasSubstr("f: is empty"));
   EXPECT_THAT(error_of("text\tlabel\na\n\nb\ty\n", {"text"}),
               HasSubstr("f:2: has 1 field, the header has 2"));

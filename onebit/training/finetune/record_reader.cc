@@ -91,6 +91,17 @@ void split_at_tabs(std::string& line, std::vector<std::string>& fields) {
   }
 }
 
+// Whether the first line of a record ends a field.
+bool has_several_fields(std::string_view line, FileFormat format) {
+  if (format == FileFormat::kTsv) return line.find('\t') != std::string_view::npos;
+  bool is_quoted = false;
+  for (const char c : line) {
+    if (c == '"') is_quoted = !is_quoted;
+    if (c == ',' && !is_quoted) return true;
+  }
+  return false;
+}
+
 // A number of at least 1, or 0 for anything else.
 size_t number_of(const std::string& text) {
   return has_leading_zeros(text) ? 0 : whole_number<size_t>(text).value_or(0);
@@ -151,8 +162,10 @@ RecordReader::RecordReader(const Path& path, const RecordOptions& options)
     split_line();
     names_ = split_;
     fields_expected_ = names_.size();
+    first_line_ = record_line_;
     return;
   }
+  first_line_ = record_line_;
   is_peeked_ = true;
 }
 
@@ -165,7 +178,6 @@ void RecordReader::read_first_keys() {
         names_.push_back(key);
         if (value.is_null()) null_names_.push_back(key);
       }
-      first_line_ = record_line_;
       return;
     } catch (const Error& error) {
       leave_out(error);
@@ -209,17 +221,18 @@ size_t RecordReader::column_index(const std::string& column) const {
   const auto named = std::find(names_.begin(), names_.end(), column);
   if (named != names_.end()) {
     require(std::find(named + 1, names_.end(), column) == names_.end(),
-            "{}:1: two columns are called \"{}\"; name the column by its number", name(), column);
+            "{}:{}: two columns are called \"{}\"; name the column by its number", name(),
+            first_line_, column);
     return static_cast<size_t>(named - names_.begin());
   }
   const size_t number = number_of(column);
   const std::string near = nearest_word(column, names_);
-  require(number > 0, "{}:1: there is no column \"{}\"{}; {}", name(), column,
+  require(number > 0, "{}:{}: there is no column \"{}\"{}; {}", name(), first_line_, column,
           near.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", near),
           names_.empty() ? "the file is read without a header: give columns by number, from 1"
                          : "the header has " + listed(names_, kMaxNamesListed));
   require(fields_expected_ == 0 || number <= fields_expected_,
-          "{}:1: there is no column {}: the header has {} columns", name(), number,
+          "{}:{}: there is no column {}: the header has {} columns", name(), first_line_, number,
           fields_expected_);
   return number - 1;
 }
@@ -262,7 +275,10 @@ bool RecordReader::next_line() {
     has_held_ = true;
   }
   // As pandas and Python's csv do. With one column an empty line is an empty text.
-  const bool has_columns = (names_.size() > 1 || fields_expected_ > 1) && !options_.fill_short;
+  const bool is_first = first_line_ == 0;
+  const bool has_columns = (names_.size() > 1 || fields_expected_ > 1 ||
+                            (is_first && has_several_fields(held_, options_.format))) &&
+                           !options_.fill_short;
   if (options_.format == FileFormat::kJsonLines || has_columns) empty_lines_ = 0;
   record_line_ = lines_.number() - empty_lines_;
   if (empty_lines_ > 0) {

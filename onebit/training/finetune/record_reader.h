@@ -103,7 +103,7 @@ class RecordReader {
   std::vector<std::string> unexpected_;
   KeyRule unexpected_rule_ = nullptr;
   std::string unexpected_fix_;
-  uint64_t first_line_ = 0;
+  uint64_t first_line_ = 0;       // of the header or of the first record; 0: not read yet
   std::vector<size_t> selected_;  // of TSV and CSV
   size_t fields_expected_ = 0;    // 0: not known yet
   std::string line_;
