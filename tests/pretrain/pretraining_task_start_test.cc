@@ -101,11 +101,12 @@ TEST_F(StartTest, ShapeAndArithmeticComeFromTheModel) {
   const auto written =
       training::read_model_description(training::find_model_folder(corpus_.folder("run")));
   EXPECT_EQ(written.config, finetune::odd_shape(vocabulary_->size()));
-  // The first values are the model's, to the last bit of its loss.
+  // The first values are the model's. The evaluations may have batches of different sizes, and
+  // oneDNN may round by the number of rows.
   const HeldOutResult before = evaluate(
       {.model = model(), .data = corpus_.valid(), .overrides = {"data.sequence_length=32"}});
-  EXPECT_EQ(first_evaluation("run").at("mlm_loss"), before.mlm_loss);
-  EXPECT_EQ(first_evaluation("run").at("nsp_loss"), before.nsp_loss);
+  EXPECT_NEAR(first_evaluation("run").at("mlm_loss").get<double>(), before.mlm_loss, 1e-7);
+  EXPECT_NEAR(first_evaluation("run").at("nsp_loss").get<double>(), before.nsp_loss, 1e-7);
 }
 
 TEST_F(StartTest, WhatTheRecipeStatesMustBeAsTheModel) {
