@@ -190,9 +190,8 @@ class QuestionAnswering {
   std::pair<std::string, std::vector<Candidate>> answer(const std::string& question,
                                                         const std::string& text,
                                                         std::optional<bool> may_abstain) {
-    squad::AnswererOptions options;
-    options.decode.may_be_unanswerable =
-        may_abstain.value_or(predictor_->description().may_be_unanswerable.value_or(false));
+    squad::AnswererOptions options = predictor_->usual_options();
+    options.decode.may_be_unanswerable = may_abstain.value_or(options.decode.may_be_unanswerable);
     const squad::DecodedAnswer answer = compute(
         [&] { return predictor_->answer({.question = question, .context = text}, options); });
     std::vector<Candidate> candidates;

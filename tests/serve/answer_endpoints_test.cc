@@ -45,6 +45,31 @@ TEST_F(AnswerService, AnswerFindsThePlaceInTheContext) {
   EXPECT_TRUE(answer("/answer", json_text(longer)).contains("answer"));
 }
 
+// As `onebit squad ask` does.
+TEST_F(AnswerService, AModelOfARunAnswersAsItsRecipeSays) {
+  write_small_reader(at("reads"));
+  std::string text;
+  for (int word = 0; word < 40; ++word) text += fmt::format("the king {} ", word);
+  Context context = Context::cpu(1);
+  const auto answered = [&] {
+    squad::Answerer predictor(context, at("reads"));
+    return predictor.answer({.question = "who was here?", .context = text}).best[0];
+  };
+  const double of_folder = answered().probability;
+  write_file_atomically(at("reads") / "recipe.json",
+                        R"({"task": "squad", "data": {"max_sequence_length": 32, "doc_stride": 8,
+                            "max_question_length": 8}, "answers": {"n_best_size": 3}})");
+  const squad::AnswerCandidate wanted = answered();
+  EXPECT_GT(std::abs(wanted.probability - of_folder), 1e-5);
+  serve({"reads"});
+  EXPECT_EQ(json_of(get("/info"))["max_input_length"], 32);
+  const Json reply = answer(
+      "/answer", json_text({{"question", "who was here?"}, {"context", text}, {"top_n", 5}}));
+  ASSERT_EQ(reply["answers"].size(), 3u);
+  EXPECT_EQ(reply["answers"][0]["answer"], wanted.text);
+  EXPECT_NEAR(reply["answers"][0]["score"].get<double>(), wanted.probability, 1e-6);
+}
+
 // The length is that of the windows, as for `onebit squad predict`.
 TEST_F(AnswerService, ALengthThatIsGivenIsThatOfItsWindows) {
   write_small_reader(at("reads"));

@@ -61,5 +61,30 @@ TEST_F(TaggerService, TagGivesEntitiesByBytesAndCharacters) {
   EXPECT_EQ(answer("/tag", R"({"inputs": " "})"), Json::array());
 }
 
+// As `onebit tag predict` does.
+TEST_F(TaggerService, AModelOfARunHasItsStride) {
+  write_small_tagger(at("names"));
+  write_file_atomically(at("names") / "recipe.json",
+                        R"({"task": "tag", "data": {"max_sequence_length": 12, "stride": 2}})");
+  serve({"names"});
+  std::vector<std::string> words;
+  for (int i = 0; i < 40; ++i) words.push_back(i % 3 == 0 ? "king" : "bird");
+  tag::Sentence sentence;
+  for (const std::string& word : words) sentence.add_word(word);
+  Context context = Context::cpu(1);
+  const auto probability = [&](const tag::TaggerOptions& options) {
+    tag::Tagger predictor(context, at("names"), options);
+    return tag::word_tags(predictor.outputs({&sentence, 1}), predictor.labels()).probabilities;
+  };
+  const std::vector<double> wanted = probability({.max_sequence_length = 12, .stride = 2});
+  EXPECT_EQ(probability({}), wanted);
+  EXPECT_NE(probability({.max_sequence_length = 12, .stride = 6}), wanted);
+  const Json tags = answer("/tag", json_text({{"words", words}, {"aggregation_strategy", "none"}}));
+  ASSERT_EQ(tags.size(), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    EXPECT_NEAR(tags[i]["score"].get<double>(), wanted[i], 1e-6) << i;
+  }
+}
+
 }  // namespace
 }  // namespace onebit::serve

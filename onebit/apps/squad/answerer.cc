@@ -1,5 +1,6 @@
 #include "onebit/apps/squad/answerer.h"
 
+#include "onebit/apps/squad/squad_config.h"
 #include "onebit/data/text/utf8.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/ground/base/log.h"
@@ -33,6 +34,24 @@ Dataset dataset_of(const Asked& asked) {
   return dataset;
 }
 
+AnswererOptions prediction_of(const SquadConfig& config) {
+  return {.features = config.features,
+          .is_window_chosen = config.is_length_chosen,
+          .decode = config.decode,
+          .batch = config.prediction_batch};
+}
+
+namespace {
+
+AnswererOptions usual_options_of(const Path& path, const training::ModelDescription& model) {
+  AnswererOptions options =
+      prediction_of(parse_squad_recipe(finetune::recipe_of_model(path, kSquadTask, {})));
+  options.decode.may_be_unanswerable = model.may_be_unanswerable.value_or(false);
+  return options;
+}
+
+}  // namespace
+
 Answerer::Answerer(const Path& path, std::optional<DType> compute, std::optional<int> threads)
     : Answerer(std::make_unique<finetune::InferenceContext>(threads), path, compute,
                training::FileUse::kWhileUsed) {}
@@ -46,6 +65,7 @@ Answerer::Answerer(std::unique_ptr<finetune::InferenceContext> inference, const 
     : inference_(std::move(inference)),
       context_(inference_->context()),
       description_(training::read_model_description(training::find_model_folder(path))),
+      usual_(usual_options_of(path, description_)),
       model_(description_.config, table_) {
   finetune::warn_of_pairs_without_segments(description_, path);
   weights_ = finetune::load_fine_tuned(
@@ -106,9 +126,7 @@ Answerer::Computed Answerer::compute(const Dataset& dataset, const AnswererOptio
 }
 
 DecodedAnswer Answerer::answer(const Asked& asked) {
-  AnswererOptions options;
-  options.decode.may_be_unanswerable = description_.may_be_unanswerable.value_or(false);
-  return answer(asked, options);
+  return answer(asked, usual_);
 }
 
 DecodedAnswer Answerer::answer(const Asked& asked, const AnswererOptions& options) {

@@ -34,6 +34,10 @@ struct AnswererOptions {
   int64_t batch = 32;
 };
 
+struct SquadConfig;
+// How a recipe predicts.
+AnswererOptions prediction_of(const SquadConfig& config);
+
 // A question on a text.
 struct Asked {
   std::string question, context;
@@ -72,8 +76,10 @@ class Answerer {
   };
   // f32 [tokens, 2]: the logits of windows that are computed at once, one after the other.
   std::vector<float> logits_of_batch(std::span<const WindowOf> windows);
-  // Errors: a text that is empty or not UTF-8. Without options, the model's training decides
-  // whether there may be no answer.
+  // Those of the recipe of the run or checkpoint that was opened, or the defaults. The model's
+  // training decides whether there may be no answer.
+  const AnswererOptions& usual_options() const { return usual_; }
+  // Errors: a text that is empty or not UTF-8. Without options it takes the usual ones.
   DecodedAnswer answer(const Asked& asked);
   DecodedAnswer answer(const Asked& asked, const AnswererOptions& options);
 
@@ -84,6 +90,7 @@ class Answerer {
   std::unique_ptr<finetune::InferenceContext> inference_;
   Context& context_;
   training::ModelDescription description_;
+  AnswererOptions usual_;
   ParameterTable table_;
   ConstantWeights weights_;
   QuestionAnsweringModel model_;

@@ -40,13 +40,6 @@ SquadConfig config_of_model(const Path& model, const commands::Overrides& overri
   return parse_squad_recipe(finetune::recipe_of_model(model, kSquadTask, overrides.all()));
 }
 
-AnswererOptions prediction_of(const SquadConfig& config) {
-  return {.features = config.features,
-          .is_window_chosen = config.is_length_chosen,
-          .decode = config.decode,
-          .batch = config.prediction_batch};
-}
-
 void add_squad_train(commands::Command squad, commands::Action& chosen) {
   auto given = std::make_shared<finetune::FineTuningArguments>();
   const commands::Command command = squad.add_subcommand(

@@ -23,6 +23,5 @@ void add_answer_options(const commands::KeyOptions& keys);
 
 // The recipe of the run or checkpoint at `model` with the overrides.
 SquadConfig config_of_model(const Path& model, const commands::Overrides& overrides);
-AnswererOptions prediction_of(const SquadConfig& config);
 
 }  // namespace onebit::squad

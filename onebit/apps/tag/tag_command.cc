@@ -52,7 +52,9 @@ TaggerOptions TagModelOptions::prediction(const TagConfig& config) const {
                            .stride = config.stride,
                            .batch = config.prediction_batch,
                            .compute = compute};
-  if (config.is_length_chosen) options.max_sequence_length = config.max_sequence_length;
+  if (!config.is_length_chosen) return options;
+  options.max_sequence_length = config.max_sequence_length;
+  options.stride = stride_of(config.stride, config.max_sequence_length);
   return options;
 }
 

@@ -86,6 +86,16 @@ std::vector<TaggedSpan> spans_of(const Sentence& sentence, const WordTags& tags,
   return spans;
 }
 
+namespace {
+
+TaggerOptions with_stride_of_run(TaggerOptions options, const Path& path) {
+  if (options.stride) return options;
+  options.stride = parse_tag_recipe(finetune::recipe_of_model(path, kTagTask, {})).stride;
+  return options;
+}
+
+}  // namespace
+
 Tagger::Tagger(const Path& path, const TaggerOptions& options)
     : Tagger(std::make_unique<finetune::InferenceContext>(options.threads), path, options) {}
 
@@ -96,7 +106,7 @@ Tagger::Tagger(std::unique_ptr<finetune::InferenceContext> inference, const Path
                const TaggerOptions& options)
     : inference_(std::move(inference)),
       context_(inference_->context()),
-      options_(options),
+      options_(with_stride_of_run(options, path)),
       description_(finetune::describe_classifier(path, kKind)),
       bounds_(bounds_of(options, finetune::sequence_length(options.max_sequence_length,
                                                            description_, path, kTagTask))),

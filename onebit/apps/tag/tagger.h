@@ -32,7 +32,7 @@ std::vector<float> predict_words(Context& context, TaggingModel& model,
 
 struct TaggerOptions {
   std::optional<int64_t> max_sequence_length;  // absent: finetune::sequence_length()
-  std::optional<int64_t> stride;               // absent: half of it
+  std::optional<int64_t> stride;  // absent: the run's, else half of max_sequence_length
   int64_t batch = 32;
   // The tokens of a batch, but at least a longest text. Absent: 512 for each.
   std::optional<int64_t> batch_tokens = {};

@@ -16,15 +16,14 @@ bool has_text(const std::string& text) {
   return text.find_first_not_of(" \t\r\n") != std::string::npos;
 }
 
-// Without a given length a model with fewer positions has smaller windows. A given one that is
-// smaller than usual takes the question's room and the stride in proportion.
+// Without a given length the windows are those of the model's run. A given one that is smaller takes
+// the question's room and the stride in proportion.
 squad::AnswererOptions answerer_options(const EndpointOptions& options,
-                                        const training::ModelDescription& model,
-                                        const Path& folder) {
-  squad::AnswererOptions result;
+                                        const squad::Answerer& predictor, const Path& folder) {
+  squad::AnswererOptions result = predictor.usual_options();
   if (!options.max_sequence_length) return result;
-  const int64_t length =
-      finetune::sequence_length(options.max_sequence_length, model, folder, squad::kSquadTask);
+  const int64_t length = finetune::sequence_length(
+      options.max_sequence_length, predictor.description(), folder, squad::kSquadTask);
   result.features = squad::within(result.features, length);
   result.features.max_sequence_length = length;
   result.is_window_chosen = true;
@@ -51,8 +50,7 @@ class AnswerEndpoints : public Endpoints {
                   Metrics& metrics)
       : predictor_(context, folder, options.compute, kFileUse),
         truncates_(options.truncates),
-        windows_(
-            predictor_.window_options(answerer_options(options, predictor_.description(), folder))),
+        windows_(predictor_.window_options(answerer_options(options, predictor_, folder))),
         tokenizers_(predictor_.description()),
         lane_(options.queue, context.threads(), metrics,
               [this](std::span<const Part> parts) { compute(parts); }) {
@@ -95,9 +93,10 @@ class AnswerEndpoints : public Endpoints {
       throw ApiError(ErrorKind::kValidation,
                      fmt::format("`top_n` must be between 1 and {}", kMostAnswers));
     }
-    squad::DecodeOptions decoding;
-    decoding.may_be_unanswerable = body.boolean(
-        "may_be_unanswerable", predictor_.description().may_be_unanswerable.value_or(false));
+    squad::DecodeOptions decoding = predictor_.usual_options().decode;
+    decoding.text = squad::AnswerText::kOffsets;  // replies say where the answer is
+    decoding.may_be_unanswerable =
+        body.boolean("may_be_unanswerable", decoding.may_be_unanswerable);
     const auto work = work_of(question, context);
     if (work->features->questions_cut() > 0 && !body.boolean("truncate", truncates_)) {
       throw ApiError(ErrorKind::kValidation, fmt::format("`question` must have at most {} tokens",

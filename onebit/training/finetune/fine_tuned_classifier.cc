@@ -7,7 +7,6 @@
 #include "onebit/ground/base/config_keys.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/base/run_files.h"
 #include "onebit/training/finetune/fine_tuning_config.h"
 
 namespace onebit::finetune {
@@ -86,11 +85,7 @@ namespace {
 
 // What the run that wrote the model trained with. Absent: no run of the task did.
 std::optional<int64_t> trained_length(const Path& path, const char* task) {
-  std::optional<Recipe> recipe = recipe_of_run(path, task);
-  // The model of a checkpoint lies in its folder.
-  if (!recipe && path.filename() == run_files::kModel) {
-    recipe = recipe_of_run(path.parent_path(), task);
-  }
+  const std::optional<Recipe> recipe = recipe_of_run(path, task);
   if (!recipe) return std::nullopt;
   const Json length = recipe->values.value("/data/max_sequence_length"_json_pointer, Json());
   return is_whole(length) ? length.get<int64_t>() : kUsualLength;

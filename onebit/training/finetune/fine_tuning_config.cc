@@ -3,6 +3,7 @@
 #include "onebit/ground/base/config_keys.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
+#include "onebit/ground/base/run_files.h"
 #include "onebit/ground/recipe/keys.h"
 #include "onebit/training/training/task_kind.h"
 
@@ -99,6 +100,10 @@ int64_t fitting_length(const FineTuningConfig& config, int64_t usual,
 
 std::optional<Recipe> recipe_of_run(const Path& model, const char* task) {
   std::optional<Recipe> stored = training::stored_recipe(model);
+  // The model of a checkpoint lies in its folder.
+  if (!stored && model.filename() == run_files::kModel) {
+    stored = training::stored_recipe(model.parent_path());
+  }
   const bool is_ours = stored && stored->values.is_object() &&
                        stored->values.value("task", Json(training::kDefaultTask)) == task;
   return is_ours ? std::move(stored) : std::nullopt;
