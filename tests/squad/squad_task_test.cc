@@ -210,6 +210,17 @@ TEST_F(SquadTest, GoingBackKeepsTheNextModel) {
   EXPECT_EQ(summary.best->step, 6);
 }
 
+// As after a kill between an evaluation and the next checkpoint, if the recipe changed meanwhile.
+TEST_F(SquadTest, WhatWasKeptAfterTheCheckpointIsNotTheBest) {
+  train(options("run"), 1);
+  write_file_atomically(folder_ / "run" / "latest", "global_step5\n");
+  finetune::FineTuningOptions again = back_to(5, 6);
+  again.tag.clear();
+  again.recipe.values["optimizer"]["params"]["lr"] = 1e-9;
+  EXPECT_EQ(train(again, 1).best->step, 6);
+  EXPECT_EQ(read_json(folder_ / "run" / "evaluation.json").at("step"), 6);
+}
+
 TEST_F(SquadTest, GoingBackKeepsABestThatTheFolderStillHolds) {
   train(options("run"), 1);
   const auto best_if_held = [&](int64_t step) {
@@ -218,8 +229,9 @@ TEST_F(SquadTest, GoingBackKeepsABestThatTheFolderStillHolds) {
   };
   const Json best =
       read_json(folder_ / "run" / "global_step10" / "state.json").at("client_state").at("best");
-  EXPECT_TRUE(best_if_held(best.at("step").get<int64_t>()).has_value());
-  EXPECT_FALSE(best_if_held(12).has_value());
+  const auto step = best.at("step").get<int64_t>();
+  EXPECT_EQ(best_if_held(step)->step, step);
+  EXPECT_EQ(best_if_held(12)->step, 10) << "no step is left: the model of the last one is kept";
 }
 
 TEST_F(SquadTest, TheResolvedRecipeIsTheSameRun) {

@@ -76,18 +76,26 @@ TEST(BestModel, ContinuesFromTheFolder) {
   const TemporaryFolder folder;
   const Json state = {{"best", to_json(kept_at(10, 50))}};
   BestModel best(folder.path(), {"f1"});
-  EXPECT_FALSE(best.resume(Json::object(), false).has_value());
+  EXPECT_FALSE(best.resume(Json::object(), 10).has_value());
   EXPECT_FALSE(best.best().has_value()) << "there was none";
-  EXPECT_NE(best.resume(state, false).value_or("").find("interrupted"), std::string::npos);
+  EXPECT_NE(best.resume(state, 10).value_or("").find("interrupted"), std::string::npos);
   EXPECT_FALSE(best.best().has_value()) << "the folder has none";
   write_evaluation(folder.path(), kept_at(12, 55));
-  EXPECT_FALSE(best.resume(state, false).has_value());
-  EXPECT_EQ(best.best()->step, 12) << "kept after the checkpoint";
-  EXPECT_TRUE(best.resume(state, true).has_value());
-  EXPECT_FALSE(best.best().has_value()) << "taken back before it was made";
+  EXPECT_FALSE(best.resume(state, 12).has_value());
+  EXPECT_EQ(best.best()->step, 12) << "kept before the checkpoint was made again";
+  // A run that goes on as before makes it again. Another one does not.
+  EXPECT_NE(best.resume(state, 11).value_or("").find("step 12, which comes after"),
+            std::string::npos);
+  EXPECT_FALSE(best.best().has_value()) << "made after the checkpoint";
+  EXPECT_NE(best.resume(state, 20).value_or("").find("was not the best"), std::string::npos);
+  EXPECT_FALSE(best.best().has_value()) << "of steps that were taken back";
+  EXPECT_TRUE(best.resume(Json::object(), 20).has_value());
+  EXPECT_FALSE(best.best().has_value()) << "of steps that were taken back";
   write_evaluation(folder.path(), kept_at(10, 50));
-  EXPECT_FALSE(best.resume(state, true).has_value());
+  EXPECT_FALSE(best.resume(state, 20).has_value());
   EXPECT_EQ(best.best()->step, 10);
+  best.forget();
+  EXPECT_FALSE(best.best().has_value());
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 #include "onebit/training/training/best_model.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/json.h"
@@ -64,25 +67,32 @@ bool BestModel::is_better(const Json& evaluation, const Json& than) const {
   return is_better_than(record_of(evaluation), record_of(than), kept_by_);
 }
 
-std::optional<std::string> BestModel::resume(const Json& client_state, bool taken_back) {
+std::optional<std::string> BestModel::resume(const Json& client_state, int64_t step) {
   best_.reset();
   if (client_state.contains("best")) {
     best_ = kept_model_from(JsonReader(client_state, run_files::kState, "").object("best"));
   }
   const Path path = output_ / run_files::kEvaluation;
-  std::optional<KeptModel> kept;
-  if (std::filesystem::exists(path))
-    kept = kept_model_from(JsonReader(read_json(path), path.string(), ""));
-  if (kept && !taken_back) {
-    best_ = kept;
+  if (!std::filesystem::exists(path)) {
+    if (!best_) return std::nullopt;
+    best_.reset();
+    return "the folder contains no complete best model (evaluation.json is missing: its "
+           "replacement was interrupted), so the next evaluation counts as the best";
+  }
+  KeptModel kept = kept_model_from(JsonReader(read_json(path), path.string(), ""));
+  if (best_ && kept.step == best_->step) return std::nullopt;
+  // A stop may come between an evaluation and the checkpoint of its step.
+  if (kept.step == step) {
+    best_ = std::move(kept);
     return std::nullopt;
   }
-  if (!best_ || (kept && kept->step == best_->step)) return std::nullopt;
   best_.reset();
-  return kept ? "resumed from an older checkpoint: the folder contains a different model from the "
-                "best at that step, so the next evaluation counts as the best"
-              : "the folder contains no complete best model (evaluation.json is missing: its "
-                "replacement was interrupted), so the next evaluation counts as the best";
+  return fmt::format(
+      "the best model in the folder is of step {}, which {}, so the next evaluation counts as the "
+      "best",
+      kept.step,
+      kept.step > step ? fmt::format("comes after this checkpoint (step {})", step)
+                       : "was not the best when this checkpoint was made");
 }
 
 void BestModel::write(const ParameterTable& table, const ModelDescription& description,

@@ -48,11 +48,14 @@ class BestModel {
   bool is_better(const Json& evaluation, const Json& than) const;
   void set(KeptModel kept) { best_ = std::move(kept); }
 
-  // Called after a resume: the model in the folder becomes the best so far. `client_state` is the
-  // checkpoint's, with the member "best" if there was one. Without that model there is no best so
-  // far, and a line to report is returned: write() was interrupted, or the run was taken back to an
-  // older checkpoint and the folder's model is of a later step.
-  std::optional<std::string> resume(const Json& client_state, bool taken_back);
+  // Called after a resume from the checkpoint of `step`. `client_state` is the checkpoint's, with
+  // the member "best" if there was one. That model becomes the best so far if it is the folder's, or
+  // the folder's if it is of this step. If not, there is no best so far, and a line to report is
+  // returned: write() was interrupted, or the folder's model is of a later step or of steps that
+  // the run has gone back on. What follows may differ from what made it.
+  std::optional<std::string> resume(const Json& client_state, int64_t step);
+  // From now on there is no best so far.
+  void forget() { best_.reset(); }
 
   // Replaces the model in the run's folder and evaluation.json, file by file. Called on one rank
   // only.

@@ -117,11 +117,10 @@ void Session::open(const checkpoint::SavedCheckpoint* saved) {
   }
   require_same_data();
   decisions_ = task_.facts().decisions;
-  const Json held_out = task_.facts().held_out_checksums;
-  if (saved != nullptr && saved->client_state.value(kHeldOut, held_out) != held_out) {
+  if (saved != nullptr && has_other_held_out(saved->client_state)) {
     decisions_.emplace_back(
-        "changed: the held-out data are others than before; compare no evaluation, and no best "
-        "model, with those of this run's earlier steps");
+        "changed: the held-out data are others than before; compare no evaluation with those of "
+        "this run's earlier steps. The next evaluation counts as the best");
   }
   std::string line = describe_disks(disks(), task_.session_config().checkpoint_copies);
   if (!line.empty()) decisions_.push_back(std::move(line));
@@ -180,14 +179,21 @@ void Session::resume(const checkpoint::SavedCheckpoint& saved, const RunOptions&
   first_values_ = state.value(kFirstValues, "");
   initial_values_ = fmt::format("the checkpoint {}", saved.model_folder.parent_path().string());
   const auto is_preferred = [&](const Json& one, const Json& other) {
-    // After going back to an older checkpoint, the model that was the best then is preferred.
-    const Json then = options.tag.empty() ? Json() : state.value("/best/step"_json_pointer, Json());
+    // The model that was the best then is preferred.
+    const Json then = state.value("/best/step"_json_pointer, Json());
     if (then.is_null()) return best_.is_better(one, other);
     return one.value("step", Json()) == then && other.value("step", Json()) != then;
   };
   share_run_files(communicator_, disks(), options.output, saved.step, is_preferred);
+  had_no_steps_ = finished();
   if (!task_.facts().evaluations.any()) return;
-  if (auto line = best_.resume(state, !options.tag.empty())) report({std::move(*line)});
+  if (auto line = best_.resume(state, saved.step)) report({std::move(*line)});
+  if (has_other_held_out(state)) best_.forget();
+}
+
+bool Session::has_other_held_out(const Json& client_state) const {
+  const Json held_out = task_.facts().held_out_checksums;
+  return client_state.value(kHeldOut, held_out) != held_out;
 }
 
 batches::Batch Session::make_batch() const {
@@ -327,7 +333,11 @@ void Session::before_training(TrainingLog& log) {
   log.evaluated(0, 0, *before_);
 }
 
-void Session::after_training() {
+void Session::after_training(TrainingLog& log) {
+  // The model in the folder may be of steps that the run has gone back on.
+  const bool keeps = had_no_steps_ && !task_.facts().kept_by.metric.empty();
+  if (keeps && !task_.facts().evaluations.any()) keep_last();
+  if (keeps && task_.facts().evaluations.any() && !best_.best()) evaluate_into(log);
   const bool wanted = task_.facts().evaluations.first_values;
   if (!wanted || !finished() || after_) return;
   engine_->with_common_values([&] { evaluate(); });  // the log has it already
@@ -381,11 +391,14 @@ void Session::save_checkpoint() {
       write_model = model_writer(table_, task_.description(), card());
     }
     checkpoints_.save(*engine_, state, std::move(write_model));
-    const bool keeps_last =
-        !task_.facts().kept_by.metric.empty() && !task_.facts().evaluations.any();
-    if (keeps_last && finished() && leads_disk()) {
-      best_.write(table_, task_.description(), card());
-    }
+  });
+  const bool keeps = !task_.facts().kept_by.metric.empty();
+  if (keeps && !task_.facts().evaluations.any() && finished()) keep_last();
+}
+
+void Session::keep_last() {
+  engine_->with_common_values([&] {
+    if (leads_disk()) best_.write(table_, task_.description(), card());
   });
 }
 

@@ -83,9 +83,9 @@ class Session {
   void wait_for_checkpoint() { checkpoints_.wait(); }
 
   // Called before and after all steps: evaluate the initial values, and the final ones if a resumed
-  // run had no steps left.
+  // run had no steps left. Such a run also keeps its model if the folder's is not the best so far.
   void before_training(TrainingLog& log);
-  void after_training();
+  void after_training(TrainingLog& log);
 
   // The outcome of the run, for the end table.
   Rows results() const;
@@ -118,6 +118,9 @@ class Session {
   Evaluation evaluate();
   ModelCard card() const;
   void keep(const Evaluation& evaluation);
+  // Without evaluations, the last model is the run's.
+  void keep_last();
+  bool has_other_held_out(const Json& client_state) const;
 
   Context& context_;
   Task& task_;
@@ -132,7 +135,7 @@ class Session {
   std::vector<model::MemoryRow> memory_;
   int64_t samples_ = 0;
   int64_t evaluated_step_ = 0;
-  bool resumed_ = false;
+  bool resumed_ = false, had_no_steps_ = false;  // had_no_steps_: it was finished when it resumed
   std::optional<Evaluation> before_, after_, last_;  // last_: at evaluated_step_
   std::string initial_values_;  // of this process: a resumed run has its checkpoint's
   std::string first_values_;    // of the whole run, as its checkpoints keep them

@@ -122,7 +122,7 @@ void TrainingLoop::run() {
   if (profile_ != nullptr) profile_->start(completed_steps(), total_steps_);
   train();
   if (profile_ != nullptr) profile_->stop();
-  run_.after_training();
+  run_.after_training(*log_);
   log_->finish();
   if (run_.finished()) events_.finished(completed_steps());
   report_end();
