@@ -233,11 +233,13 @@ class SentenceModules : public ServiceTest {
 };
 
 TEST_F(SentenceModules, GiveTheVectorsOfEmbedEncode) {
+  // The layer behind the means is 64 products wide, and oneDNN may round by the number of rows.
+  constexpr double kRounding = 4e-6;
   const Json plain = answer("/embed", R"({"inputs": ["the king", "a bird was here"]})");
-  EXPECT_LT(difference(numbers_of(plain[0]), encoded("the king", "")), 1e-6);
-  EXPECT_LT(difference(numbers_of(plain[1]), encoded("a bird was here", "")), 1e-6);
+  EXPECT_LT(difference(numbers_of(plain[0]), encoded("the king", "")), kRounding);
+  EXPECT_LT(difference(numbers_of(plain[1]), encoded("a bird was here", "")), kRounding);
   const Json prompted = answer("/embed", R"({"inputs": "the king", "prompt_name": "query"})");
-  EXPECT_LT(difference(numbers_of(prompted[0]), encoded("the king", "query")), 1e-6);
+  EXPECT_LT(difference(numbers_of(prompted[0]), encoded("the king", "query")), kRounding);
   EXPECT_GT(difference(numbers_of(prompted[0]), numbers_of(plain[0])), 1e-3);
   // Token vectors are the encoder's.
   EXPECT_EQ(answer("/embed_all", R"({"inputs": "a bird"})")[0][0].size(), 32u);
