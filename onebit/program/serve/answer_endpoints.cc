@@ -16,8 +16,8 @@ bool has_text(const std::string& text) {
   return text.find_first_not_of(" \t\r\n") != std::string::npos;
 }
 
-// Without a given length the windows are those of the model's run. A given one that is smaller takes
-// the question's room and the stride in proportion.
+// Without a given length the model's run decides. A given one that is smaller takes the question's
+// room and the stride in proportion.
 squad::AnswererOptions answerer_options(const EndpointOptions& options,
                                         const squad::Answerer& predictor, const Path& folder) {
   squad::AnswererOptions result = predictor.usual_options();

@@ -30,7 +30,7 @@ class HttpConnection {
   HttpConnection(Socket socket, const ConnectionLimits& limits);
 
   int descriptor() const { return socket_.get(); }
-  // Since when it waits: from the last bytes of a request, from the last reply, or from the beginning.
+  // Since when it waits: the last bytes of a request, the last reply, or the beginning.
   Clock::time_point waits_since() const { return waits_since_; }
 
   // Receives some of what has arrived, without waiting.

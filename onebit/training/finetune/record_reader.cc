@@ -1,6 +1,7 @@
 #include "onebit/training/finetune/record_reader.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "onebit/data/corpus/byte_stream.h"
 #include "onebit/data/corpus/data_json.h"
@@ -95,11 +96,10 @@ void split_at_tabs(std::string& line, std::vector<std::string>& fields) {
 bool has_several_fields(std::string_view line, FileFormat format) {
   if (format == FileFormat::kTsv) return line.find('\t') != std::string_view::npos;
   bool is_quoted = false;
-  for (const char c : line) {
-    if (c == '"') is_quoted = !is_quoted;
-    if (c == ',' && !is_quoted) return true;
-  }
-  return false;
+  return std::any_of(line.begin(), line.end(), [&](char c) {
+    is_quoted ^= c == '"';
+    return c == ',' && !is_quoted;
+  });
 }
 
 // A number of at least 1, or 0 for anything else.
@@ -155,18 +155,17 @@ FileFormat format_of(const Path& path) {
 RecordReader::RecordReader(const Path& path, const RecordOptions& options)
     : options_(options), lines_(path), left_out_(options.left_out) {
   require(next_line(), "{}: is empty; it must contain examples, one per line", lines_.name());
-  if (options.format == FileFormat::kJsonLines) {
+  const bool is_json = options.format == FileFormat::kJsonLines;
+  if (is_json) {
     read_first_keys();
   } else if (options.has_header) {
     while (is_empty_line(line_)) next_line();  // the last line is not empty
     split_line();
     names_ = split_;
     fields_expected_ = names_.size();
-    first_line_ = record_line_;
-    return;
   }
   first_line_ = record_line_;
-  is_peeked_ = true;
+  is_peeked_ = is_json || !options.has_header;
 }
 
 void RecordReader::read_first_keys() {
@@ -261,10 +260,7 @@ bool RecordReader::is_empty_line(const std::string& line) const {
 }
 
 bool RecordReader::next_line() {
-  if (is_peeked_) {
-    is_peeked_ = false;
-    return true;
-  }
+  if (std::exchange(is_peeked_, false)) return true;
   if (!has_held_) {
     empty_lines_ = 0;
     if (!lines_.next(held_)) return false;
@@ -275,10 +271,9 @@ bool RecordReader::next_line() {
     has_held_ = true;
   }
   // As pandas and Python's csv do. With one column an empty line is an empty text.
-  const bool is_first = first_line_ == 0;
-  const bool has_columns = (names_.size() > 1 || fields_expected_ > 1 ||
-                            (is_first && has_several_fields(held_, options_.format))) &&
-                           !options_.fill_short;
+  const bool is_split = names_.size() > 1 || fields_expected_ > 1 ||
+                        (first_line_ == 0 && has_several_fields(held_, options_.format));
+  const bool has_columns = is_split && !options_.fill_short;
   if (options_.format == FileFormat::kJsonLines || has_columns) empty_lines_ = 0;
   record_line_ = lines_.number() - empty_lines_;
   if (empty_lines_ > 0) {

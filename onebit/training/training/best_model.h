@@ -49,8 +49,8 @@ class BestModel {
   void set(KeptModel kept) { best_ = std::move(kept); }
 
   // Called after a resume from the checkpoint of `step`. `client_state` is the checkpoint's, with
-  // the member "best" if there was one. That model becomes the best so far if it is the folder's, or
-  // the folder's if it is of this step. If not, there is no best so far, and a line to report is
+  // the member "best" if there was one. That model becomes the best so far if it is the folder's,
+  // or the folder's if it is of this step. If not, there is no best so far, and a line to report is
   // returned: write() was interrupted, or the folder's model is of a later step or of steps that
   // the run has gone back on. What follows may differ from what made it.
   std::optional<std::string> resume(const Json& client_state, int64_t step);

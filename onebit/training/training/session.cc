@@ -117,7 +117,9 @@ void Session::open(const checkpoint::SavedCheckpoint* saved) {
   }
   require_same_data();
   decisions_ = task_.facts().decisions;
-  if (saved != nullptr && has_other_held_out(saved->client_state)) {
+  const Json held_out = task_.facts().held_out_checksums;
+  held_out_changed_ = saved != nullptr && saved->client_state.value(kHeldOut, held_out) != held_out;
+  if (held_out_changed_) {
     decisions_.emplace_back(
         "changed: the held-out data are others than before; compare no evaluation with those of "
         "this run's earlier steps. The next evaluation counts as the best");
@@ -178,8 +180,7 @@ void Session::resume(const checkpoint::SavedCheckpoint& saved, const RunOptions&
   resumed_ = true;
   first_values_ = state.value(kFirstValues, "");
   initial_values_ = fmt::format("the checkpoint {}", saved.model_folder.parent_path().string());
-  const auto is_preferred = [&](const Json& one, const Json& other) {
-    // The model that was the best then is preferred.
+  const auto is_preferred = [&](const Json& one, const Json& other) {  // what was the best then
     const Json then = state.value("/best/step"_json_pointer, Json());
     if (then.is_null()) return best_.is_better(one, other);
     return one.value("step", Json()) == then && other.value("step", Json()) != then;
@@ -188,12 +189,7 @@ void Session::resume(const checkpoint::SavedCheckpoint& saved, const RunOptions&
   had_no_steps_ = finished();
   if (!task_.facts().evaluations.any()) return;
   if (auto line = best_.resume(state, saved.step)) report({std::move(*line)});
-  if (has_other_held_out(state)) best_.forget();
-}
-
-bool Session::has_other_held_out(const Json& client_state) const {
-  const Json held_out = task_.facts().held_out_checksums;
-  return client_state.value(kHeldOut, held_out) != held_out;
+  if (held_out_changed_) best_.forget();
 }
 
 batches::Batch Session::make_batch() const {
@@ -335,9 +331,9 @@ void Session::before_training(TrainingLog& log) {
 
 void Session::after_training(TrainingLog& log) {
   // The model in the folder may be of steps that the run has gone back on.
-  const bool keeps = had_no_steps_ && !task_.facts().kept_by.metric.empty();
-  if (keeps && !task_.facts().evaluations.any()) keep_last();
-  if (keeps && task_.facts().evaluations.any() && !best_.best()) evaluate_into(log);
+  if (had_no_steps_ && keeps_last()) keep_last();
+  const bool keeps_best = !task_.facts().kept_by.metric.empty() && !keeps_last();
+  if (had_no_steps_ && keeps_best && !best_.best()) evaluate_into(log);
   const bool wanted = task_.facts().evaluations.first_values;
   if (!wanted || !finished() || after_) return;
   engine_->with_common_values([&] { evaluate(); });  // the log has it already
@@ -392,8 +388,7 @@ void Session::save_checkpoint() {
     }
     checkpoints_.save(*engine_, state, std::move(write_model));
   });
-  const bool keeps = !task_.facts().kept_by.metric.empty();
-  if (keeps && !task_.facts().evaluations.any() && finished()) keep_last();
+  if (keeps_last() && finished()) keep_last();
 }
 
 void Session::keep_last() {

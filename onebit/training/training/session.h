@@ -119,8 +119,10 @@ class Session {
   ModelCard card() const;
   void keep(const Evaluation& evaluation);
   // Without evaluations, the last model is the run's.
+  bool keeps_last() const {
+    return !task_.facts().kept_by.metric.empty() && !task_.facts().evaluations.any();
+  }
   void keep_last();
-  bool has_other_held_out(const Json& client_state) const;
 
   Context& context_;
   Task& task_;
@@ -135,7 +137,8 @@ class Session {
   std::vector<model::MemoryRow> memory_;
   int64_t samples_ = 0;
   int64_t evaluated_step_ = 0;
-  bool resumed_ = false, had_no_steps_ = false;  // had_no_steps_: it was finished when it resumed
+  bool resumed_ = false, held_out_changed_ = false;
+  bool had_no_steps_ = false;                        // it was finished when it resumed
   std::optional<Evaluation> before_, after_, last_;  // last_: at evaluated_step_
   std::string initial_values_;  // of this process: a resumed run has its checkpoint's
   std::string first_values_;    // of the whole run, as its checkpoints keep them
