@@ -289,9 +289,13 @@ TEST_F(TokenizerFilesTest, WordPieceOfOtherRules) {
     write("tokenizer_config.json", R"({"tokenizer_class": "PreTrainedTokenizerFast"})");
     EXPECT_EQ(error_of(change), "(no error)");
     EXPECT_TRUE(vocabulary().pipeline() != nullptr);
-    write("tokenizer_config.json", R"({"tokenizer_class": "BertTokenizer"})");
-    EXPECT_THAT(error(), HasSubstr("its rules are not BERT's WordPiece, and key `tokenizer_class` "
-                                   "of tokenizer_config.json is \"BertTokenizer\""));
+    for (const char* name : {"BertTokenizer", "MPNetTokenizerFast"}) {
+      write("tokenizer_config.json", fmt::format(R"({{"tokenizer_class": "{}"}})", name));
+      EXPECT_THAT(error(), HasSubstr(fmt::format("its rules are not BERT's WordPiece, and key "
+                                                 "`tokenizer_class` of tokenizer_config.json is "
+                                                 "\"{}\"",
+                                                 name)));
+    }
   }
 }
 

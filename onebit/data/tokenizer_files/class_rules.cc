@@ -273,12 +273,20 @@ Json with_class_rules(const Path& folder, Json tokenizer,
   return tokenizer;
 }
 
+namespace {
+
+// MPNet's classes make BERT's normalizer and pre-tokenizer themselves, too.
+bool has_word_piece_rules(const TokenizerConfigMembers& members) {
+  return members.is_bert || members.tokenizer_class.starts_with("MPNetTokenizer");
+}
+
+}  // namespace
+
 // transformers' classes take both settings from tokenizer_config.json alone, and programs that read
 // tokenizer.json alone would find other words.
 void check_word_piece_rules(const TokenizerConfigMembers& members, const TokenizerJson& json,
                             const std::string& config_place) {
-  const bool has_rules = members.is_bert || members.tokenizer_class.starts_with("MPNetTokenizer");
-  if (!has_rules) {
+  if (!has_word_piece_rules(members)) {
     const bool strips = json.strip_accents.value_or(json.lower_case);
     require(members.strip_accents.value_or(strips) == strips,
             "{}: has strip_accents {}, tokenizer.json has {}, and {} of transformers obeys "
@@ -323,7 +331,7 @@ void check_word_piece_class(const std::optional<TokenizerConfigMembers>& members
 void check_pipeline_class(const std::optional<TokenizerConfigMembers>& members,
                           const TokenizerJson& json, const Path& combined) {
   require(
-      !members || !members->is_bert,
+      !members || !has_word_piece_rules(*members),
       "{}: its rules are not BERT's WordPiece, and key `tokenizer_class` of {} is {}, a class that "
       "has only BERT's rules; write PreTrainedTokenizerFast there if the file is the model's, or "
       "take the model's own tokenizer.json",
