@@ -68,7 +68,7 @@ TEST_F(TaggerService, AModelOfARunHasItsStride) {
                         R"({"task": "tag", "data": {"max_sequence_length": 12, "stride": 2}})");
   serve({"names"});
   std::vector<std::string> words;
-  for (int i = 0; i < 40; ++i) words.push_back(i % 3 == 0 ? "king" : "bird");
+  for (int i = 0; i < 40; ++i) words.emplace_back(i % 3 == 0 ? "king" : "bird");
   tag::Sentence sentence;
   for (const std::string& word : words) sentence.add_word(word);
   Context context = Context::cpu(1);
