@@ -10,6 +10,7 @@
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/parallel_for.h"
+#include "onebit/training/training/interruption.h"
 
 namespace onebit::python {
 namespace {
@@ -59,6 +60,7 @@ NB_MODULE(_core, module) {
   using namespace onebit::python;
   using namespace nanobind::literals;
   onebit::throw_on_broken_invariants();
+  onebit::training::give_signals_a_stack();  // the interpreter's handlers have SA_ONSTACK
   // A model that lives as long as the interpreter keeps the engine whose memory it is in.
   nanobind::set_leak_warnings(false);
   module.attr("version") = ONEBIT_VERSION;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include <cstdlib>
 
 namespace onebit::training {
@@ -54,6 +56,21 @@ TEST(Interruption, WhatIsIgnoredStaysIgnored) {
     }
     EXPECT_EQ(std::signal(signal, before), SIG_IGN) << signal;
   }
+}
+
+// What a matrix product keeps beyond the end of its stack stays as it is.
+TEST(Interruption, HandlersHaveAStackOfTheirOwn) {
+  std::thread([] {
+    const Interruption interruption;
+    stack_t own{};
+    ASSERT_EQ(sigaltstack(nullptr, &own), 0);
+    EXPECT_EQ(own.ss_flags & SS_DISABLE, 0);
+    for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) {
+      struct sigaction handled {};
+      ASSERT_EQ(sigaction(signal, nullptr, &handled), 0);
+      EXPECT_NE(handled.sa_flags & SA_ONSTACK, 0) << signal;
+    }
+  }).join();
 }
 
 }  // namespace

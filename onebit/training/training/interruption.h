@@ -8,6 +8,11 @@
 
 namespace onebit::training {
 
+// From now on, handlers of signals with SA_ONSTACK run on a stack of their own where they interrupt
+// this thread, if it has none yet. Matrix products of oneDNN 2.6 for AVX2 keep values beyond the
+// end of their stack, and a handler that overwrites them damages the heap or ends the process.
+void give_signals_a_stack();
+
 // During its lifetime, the first of these signals is recorded instead of ending the process. A
 // second one of its kind ends it, except SIGHUP: the kernel and the shell send several when a
 // terminal closes. After one, this process ignores later ones to its end. SIGINT and SIGHUP keep

@@ -230,7 +230,8 @@ def test_control_c_during_the_computation_saves_the_step(folder, pretrained, tmp
         import json, os, signal, subprocess, onebit
         recipe = json.loads({json.dumps(PRETRAIN | {"run": {"steps": 100000}})!r})
         before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-        subprocess.Popen(["sh", "-c", f"sleep 3; kill -INT {{os.getpid()}}"])
+        begun = "until grep -q step.: {tmp_path / "run/metrics.jsonl"}; do sleep 0.1; done"
+        subprocess.Popen(["sh", "-c", f"{{begun}} 2>/dev/null; kill -INT {{os.getpid()}}"])
         try:
             onebit.train(recipe, data={str(folder / "store")!r}, output={str(tmp_path / "run")!r},
                          threads=1, quiet=True)
