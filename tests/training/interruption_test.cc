@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include <cstdlib>
+#include <thread>
 
 namespace onebit::training {
 namespace {
@@ -60,6 +59,7 @@ TEST(Interruption, WhatIsIgnoredStaysIgnored) {
 
 // What a matrix product keeps beyond the end of its stack stays as it is.
 TEST(Interruption, HandlersHaveAStackOfTheirOwn) {
+  const auto before = std::signal(SIGINT, SIG_DFL);  // a script's background job ignores it
   std::thread([] {
     const Interruption interruption;
     stack_t own{};
@@ -71,6 +71,7 @@ TEST(Interruption, HandlersHaveAStackOfTheirOwn) {
       EXPECT_NE(handled.sa_flags & SA_ONSTACK, 0) << signal;
     }
   }).join();
+  std::signal(SIGINT, before);
 }
 
 }  // namespace
