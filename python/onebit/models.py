@@ -139,7 +139,8 @@ class Tagger:
         threads: int | None = None,
     ) -> None:
         """Loads the model. A sentence that is longer than `max_sequence_length` is read in several
-        windows, which overlap by `stride` tokens."""
+        windows, of which the next begins about `stride` tokens later. Both are those of the model's
+        run by default, and without a run all positions and half of the length."""
         self._model = _core.Tagger(
             arguments.path(folder, "folder"),
             arguments.maybe(arguments.whole, max_sequence_length, "max_sequence_length"),

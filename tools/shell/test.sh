@@ -181,7 +181,8 @@ run_tests_of() {
     say "$preset: testing"
   fi
   # One job more than cores, because tests of the launcher mostly wait.
-  env "${part[@]}" ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$(($(nproc) + 1))" \
+  env "${part[@]}" \
+    ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$(($(nproc) + 1))" \
     --output-junit "$PWD/$folder/test-results/ctest.xml" "$@" || status=1
   read_processor_seconds after
   say "$preset: tested in $((SECONDS - started)) s" \
