@@ -18,6 +18,7 @@
 #include "onebit/math/tensor/tensor.h"
 #include "tests/base/message_of.h"
 #include "tests/emulated_cuda/requested_failure.h"
+#include "tests/emulated_cuda/schedule.h"
 #include "tests/emulated_cuda/work.h"
 
 namespace emulated_cuda {
@@ -61,6 +62,37 @@ TEST(EmulatedBackend, AStreamThatCannotBeMadeLeavesNothing) {
     cudaGetLastError();
     EXPECT_EQ(Context::cuda(0).device().index, 0);
   }
+}
+
+// Returns what is read after a write: one of them is work of a context and the other of a stream of
+// another library, which does not wait for onebit's streams by itself.
+char read_after_write(const Context& context, cudaStream_t theirs, bool they_write, bool ordered) {
+  const cudaStream_t ours = CudaStream::of(context).stream();
+  const cudaStream_t writer = they_write ? theirs : ours, reader = they_write ? ours : theirs;
+  Buffer memory(context.device(), 2);
+  memory.fill_zero();
+  cudaMemsetAsync(memory.data(), 2, 1, writer);
+  if (ordered) {
+    they_write ? context.cuda().wait_for_stream(theirs) : context.cuda().make_stream_wait(theirs);
+  }
+  cudaMemcpyAsync(memory.data() + 1, memory.data(), 1, cudaMemcpyDeviceToDevice, reader);
+  cudaStreamSynchronize(reader);
+  char read = 0;
+  memory::copy(Device{}, &read, context.device(), memory.data() + 1, 1);
+  cudaStreamSynchronize(writer);
+  return read;
+}
+
+TEST(EmulatedBackend, AnotherLibrarysStreamIsOrderedWhereAsked) {
+  const Context context = Context::cuda(0);
+  cudaStream_t theirs = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&theirs, cudaStreamNonBlocking), cudaSuccess);
+  for (const bool they_write : {true, false}) {
+    EXPECT_EQ(read_after_write(context, theirs, they_write, true), 2) << they_write;
+    if (schedule() != Schedule::kLate) continue;
+    EXPECT_EQ(read_after_write(context, theirs, they_write, false), 0) << they_write;
+  }
+  cudaStreamDestroy(theirs);
 }
 
 TEST(EmulatedBackend, ScratchMemoryThatDoesNotFitAsOnePieceIsReportedOnce) {

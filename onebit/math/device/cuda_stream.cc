@@ -69,6 +69,10 @@ void CudaStream::synchronize() {
 }
 
 std::shared_ptr<void> CudaStream::record() {
+  return record_on(stream_);
+}
+
+std::shared_ptr<void> CudaStream::record_on(cudaStream_t stream) {
   check_cuda(cudaSetDevice(device_index_), "cudaSetDevice");
   cudaEvent_t event = nullptr;
   check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
@@ -76,14 +80,26 @@ std::shared_ptr<void> CudaStream::record() {
     cudaSetDevice(index);
     cudaEventDestroy(static_cast<cudaEvent_t>(dead));
   });
-  check_cuda(cudaEventRecord(event, stream_), "cudaEventRecord");
+  check_cuda(cudaEventRecord(event, stream), "cudaEventRecord");
   return owner;
 }
 
 void CudaStream::wait_for(const std::shared_ptr<void>& event) {
+  delay(stream_, event);
+}
+
+void CudaStream::delay(cudaStream_t stream, const std::shared_ptr<void>& event) {
   check_cuda(cudaSetDevice(device_index_), "cudaSetDevice");
-  check_cuda(cudaStreamWaitEvent(stream_, static_cast<cudaEvent_t>(event.get()), 0),
+  check_cuda(cudaStreamWaitEvent(stream, static_cast<cudaEvent_t>(event.get()), 0),
              "cudaStreamWaitEvent");
+}
+
+void CudaStream::wait_for_stream(void* stream) {
+  wait_for(record_on(static_cast<cudaStream_t>(stream)));
+}
+
+void CudaStream::make_stream_wait(void* stream) {
+  delay(static_cast<cudaStream_t>(stream), record());
 }
 
 void CudaStream::await(const std::shared_ptr<void>& event) {

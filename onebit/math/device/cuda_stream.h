@@ -41,6 +41,8 @@ class CudaStream final : public DeviceStream {
   std::shared_ptr<void> record() override;
   void wait_for(const std::shared_ptr<void>& event) override;
   void await(const std::shared_ptr<void>& event) override;
+  void wait_for_stream(void* stream) override;
+  void make_stream_wait(void* stream) override;
   void copy(void* to, const void* from, int64_t size_bytes) override;
   void allow_tf32(bool allow) override { allows_tf32_ = allow; }
   bool allows_tf32() const { return allows_tf32_; }
@@ -63,6 +65,9 @@ class CudaStream final : public DeviceStream {
   void download(void* to, const void* from, int64_t size_bytes);
 
  private:
+  std::shared_ptr<void> record_on(cudaStream_t stream);
+  void delay(cudaStream_t stream, const std::shared_ptr<void>& event);
+
   int device_index_;
   bool has_warpgroup_products_;
   bool allows_tf32_ = false;

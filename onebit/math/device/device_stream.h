@@ -17,6 +17,10 @@ class DeviceStream {
   virtual void wait_for(const std::shared_ptr<void>& event) = 0;
   // Returns when the work before the event has completed.
   virtual void await(const std::shared_ptr<void>& event) = 0;
+  // Another library's stream on this device, a cudaStream_t: later work here waits for what was
+  // submitted to it, and the reverse.
+  virtual void wait_for_stream(void* stream) = 0;
+  virtual void make_stream_wait(void* stream) = 0;
   // Copies to or from memory of the device, in stream order. It returns at once if the memory on
   // the other side is page-locked.
   virtual void copy(void* to, const void* from, int64_t size_bytes) = 0;
