@@ -2,17 +2,22 @@
 // the engine's two flat buffers.
 #include "onebit/exchange/engine/engine.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "onebit/exchange/transport/device_communicator.h"
 #include "onebit/ground/base/json.h"
+#include "onebit/math/device/device_stream.h"
+#include "onebit/math/device/libraries.h"
 #include "python/src/interruption.h"
 #include "python/src/memory_state.h"
 #include "python/src/module.h"
@@ -27,7 +32,7 @@ using Bounds = std::pair<int64_t, int64_t>;
 using ParameterTuple = std::tuple<std::string, std::vector<int64_t>, int, std::vector<Bounds>>;
 // (factor of the learning rate, weight decay)
 using GroupTuple = std::pair<double, double>;
-using FlatArray = nb::ndarray<nb::numpy, float, nb::ndim<1>>;
+using FlatArray = nb::ndarray<float, nb::ndim<1>>;
 
 // As the engine stores it: [n] or [rows, columns].
 Shape stored_shape(const std::string& name, const std::vector<int64_t>& shape) {
@@ -68,18 +73,31 @@ engine::EngineConfig config_of(const std::string& recipe) {
   return config;
 }
 
+// Collective. Errors: the ranks are on devices of different kinds.
+std::shared_ptr<comm::Communicator> communicator_on(Device device, const Ranks& ranks) {
+  comm::Communicator& host = *ranks.communicator;
+  if (host.world_size() == 1) return ranks.communicator;
+  const std::vector<std::string> uuids = transport::device_uuids_of_ranks(host, device);
+  if (std::ranges::all_of(uuids, &std::string::empty)) return ranks.communicator;
+  const transport::DeviceTransport transport =
+      transport::transport_of({.host = std::string(host.transport()), .device_uuids = uuids});
+  return transport::make_device_communicator(host.duplicate(), device, transport);
+}
+
 class ModuleEngine {
  public:
+  // `cuda_index` is the CUDA device of all parameters. Without it they are on the CPU. Collective.
   ModuleEngine(const std::vector<ParameterTuple>& parameters, const std::string& recipe,
-               const Ranks& ranks, int threads)
+               const Ranks& ranks, int threads, std::optional<int> cuda_index)
       : communicator_(ranks.communicator),
-        context_(Context::cpu(threads)),
+        context_(cuda_index ? Context::cuda(*cuda_index, threads) : Context::cpu(threads)),
         config_(config_of(recipe)) {
     require(!parameters.empty(), "there are no parameters to train");
     for (const ParameterTuple& parameter : parameters) add_parameter(table_, parameter);
     table_.allocate(context_.device(), config_.compute);
     table_.stale_gradients().leave_to_caller();
     const nb::gil_scoped_release release;
+    communicator_ = communicator_on(context_.device(), ranks);
     engine_ = std::make_unique<engine::Engine>(context_, table_, config_, *communicator_);
   }
 
@@ -94,6 +112,13 @@ class ModuleEngine {
   }
   int64_t size() const { return table_.size_elements(); }
   int64_t completed_steps() const { return engine_->completed_steps(); }
+  std::string transport() const { return std::string(communicator_->transport()); }
+
+  // The order of the engine's work and of what the caller has submitted to its own CUDA stream, by
+  // the address of its cudaStream_t.
+  void wait_for_stream(uintptr_t stream) const { device().wait_for_stream(address(stream)); }
+  void make_stream_wait(uintptr_t stream) const { device().make_stream_wait(address(stream)); }
+  void synchronize() const { context_.synchronize(); }
 
   // In every step or in none, from the first on.
   void set_groups(const std::vector<GroupTuple>& settings) {
@@ -158,8 +183,24 @@ class ModuleEngine {
   }
 
  private:
+  DeviceStream& device() const {
+    require(!context_.device().is_cpu(), "the parameters are on the CPU, which has no streams");
+    return context_.cuda();
+  }
+
+  static void* address(uintptr_t stream) {
+    return reinterpret_cast<void*>(stream);  // NOLINT(performance-no-int-to-ptr)
+  }
+
   static FlatArray flat(View view, nb::handle owner) {
-    return {view.data<float>(), {static_cast<size_t>(view.elements())}, owner};
+    const Device device = view.device();
+    return {view.data<float>(),
+            {static_cast<size_t>(view.elements())},
+            owner,
+            {},
+            nb::dtype<float>(),
+            device.is_cpu() ? nb::device::cpu::value : ONEBIT_CUDA_ARRAYS::value,
+            device.index};
   }
 
   static nb::dict described(const engine::StepOutcome& outcome) {
@@ -213,8 +254,9 @@ class RecipeSchedule {
 void bind_engine(nb::module_& module) {
   using Unlocked = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<ModuleEngine>(module, "Engine")
-      .def(nb::init<const std::vector<ParameterTuple>&, const std::string&, const Ranks&, int>(),
-           "parameters"_a, "recipe"_a, "ranks"_a, "threads"_a)
+      .def(nb::init<const std::vector<ParameterTuple>&, const std::string&, const Ranks&, int,
+                    std::optional<int>>(),
+           "parameters"_a, "recipe"_a, "ranks"_a, "threads"_a, "cuda_index"_a.none())
       .def(
           "values", [](nb::handle self) { return nb::cast<ModuleEngine&>(self).values(self); },
           nb::rv_policy::reference)
@@ -225,6 +267,10 @@ void bind_engine(nb::module_& module) {
       .def("range", &ModuleEngine::range, "parameter"_a)
       .def_prop_ro("size", &ModuleEngine::size)
       .def_prop_ro("completed_steps", &ModuleEngine::completed_steps)
+      .def_prop_ro("transport", &ModuleEngine::transport)
+      .def("wait_for_stream", &ModuleEngine::wait_for_stream, "stream"_a)
+      .def("make_stream_wait", &ModuleEngine::make_stream_wait, "stream"_a)
+      .def("synchronize", &ModuleEngine::synchronize, Unlocked())
       .def("broadcast_values", &ModuleEngine::broadcast_values, Unlocked())
       .def("replicas_agree", &ModuleEngine::replicas_agree, Unlocked())
       .def("begin_backward", &ModuleEngine::begin_backward, Unlocked())
@@ -237,6 +283,7 @@ void bind_engine(nb::module_& module) {
   nb::class_<RecipeSchedule>(module, "Schedule")
       .def(nb::init<const std::string&>(), "recipe"_a)
       .def("rate", &RecipeSchedule::rate, "update"_a);
+  module.def("has_cuda", [] { return cuda_version() != 0; });
   // Error: what the engine's constructor would refuse in the recipe.
   module.def(
       "check_recipe", [](const std::string& recipe) { config_of(recipe); }, "recipe"_a);

@@ -7,19 +7,19 @@
 #include <memory>
 #include <vector>
 
+#include "onebit/math/device/memory.h"
+
 namespace onebit::python {
 namespace {
 
 using FlatArray = nb::ndarray<nb::numpy, float, nb::ndim<1>>;
 
 template <typename Array>
-void copy_part(const Array& from, int64_t begin, std::span<float> to) {
-  const auto elements = static_cast<int64_t>(from.shape(0));
-  const auto wanted = static_cast<int64_t>(to.size());
-  require(begin + wanted <= elements,
+void check_size(const Array& array, int64_t needed) {
+  const auto elements = static_cast<int64_t>(array.shape(0));
+  require(needed <= elements,
           "the state has {} elements where {} are needed: it is of another model", elements,
-          begin + wanted);
-  std::memcpy(to.data(), from.data() + begin, to.size_bytes());
+          needed);
 }
 
 // A part of a state as it is, without a conversion. Error: it is of another type.
@@ -48,8 +48,8 @@ void MemoryState::own(const std::string& name, ConstView flat) {
 
 void MemoryState::keep(const std::string& name, ConstView flat) {
   const nb::gil_scoped_acquire gil;
-  auto copy = std::make_unique<std::vector<float>>(flat.data<float>(),
-                                                   flat.data<float>() + flat.elements());
+  auto copy = std::make_unique<std::vector<float>>(static_cast<size_t>(flat.elements()));
+  memory::copy(Device{}, copy->data(), flat.device(), flat.raw(), flat.size_bytes());
   float* data = copy->data();
   const size_t elements = copy->size();
   const nb::capsule owner(copy.release(), [](void* memory) noexcept {
@@ -90,8 +90,9 @@ bool StateInMemory::has_replicated(const std::string& name) const {
 
 void StateInMemory::replicated(const std::string& name, View flat) const {
   require(has_replicated(name), "the state has no `{}`: it is of another optimizer", name);
-  copy_part(buffers_.begin()->second.at("all/" + name), 0,
-            {flat.data<float>(), static_cast<size_t>(flat.elements())});
+  const Array& array = buffers_.begin()->second.at("all/" + name);
+  check_size(array, flat.elements());
+  memory::copy(flat.device(), flat.raw(), Device{}, array.data(), flat.size_bytes());
 }
 
 int64_t StateInMemory::own_elements(const std::string& name, int rank) const {
@@ -100,7 +101,9 @@ int64_t StateInMemory::own_elements(const std::string& name, int rank) const {
 
 void StateInMemory::own_of(const std::string& name, int rank, int64_t begin,
                            std::span<float> to) const {
-  copy_part(own_buffer(name, rank), begin, to);
+  const Array& array = own_buffer(name, rank);
+  check_size(array, begin + static_cast<int64_t>(to.size()));
+  std::memcpy(to.data(), array.data() + begin, to.size_bytes());
 }
 
 const StateInMemory::Array& StateInMemory::own_buffer(const std::string& name, int rank) const {

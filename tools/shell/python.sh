@@ -34,7 +34,7 @@ test_python() {
   [ "$stage" = python ] || { packages+=(torch transformers) && tests=python/tests/torch; }
   install_packages tools/debian_packages_python.txt
   mkdir -p "$results"
-  rm -f "$results/$stage.xml"
+  rm -f "$results/$stage"*.xml
   if ! make_python_environment "${packages[@]}"; then
     say "$stage: its packages cannot be installed here"
     printf '<testsuite><testcase name="%s (packages)"><skipped/></testcase></testsuite>\n' \
@@ -44,7 +44,31 @@ test_python() {
   configure_python || return 1
   build release onebit_python onebit_program || return 1
   say "$stage: testing"
-  PYTHONPATH="$PWD/build/python" ONEBIT_PROGRAM="$PWD/build/onebit" \
-    "$python_folder/venv/bin/python" -B -m pytest -q -p no:cacheprovider --junitxml "$results/$stage.xml" \
-    "$tests"
+  ONEBIT_PROGRAM="$PWD/build/onebit" run_pytest build "$results/$stage.xml" "$tests" || return 1
+  [ "$stage" = python ] || test_emulated_module "$results"
+}
+
+# run_pytest BUILD RESULTS TEST...: with the module of a build folder.
+run_pytest() {
+  local build_folder="$1" results="$2"
+  shift 2
+  PYTHONPATH="$PWD/$build_folder/python" \
+    "$python_folder/venv/bin/python" -B -m pytest -q -p no:cacheprovider --junitxml "$results" "$@"
+}
+
+# The tests of the optimizers that need no process group, which also run on the emulated device.
+DEVICE_TESTS=(python/tests/torch/test_{device,optimizers,groups,states,precision,modules}.py)
+
+# test_emulated_module RESULTS: the optimizers for PyTorch on the emulated CUDA device, with messages
+# through the host's memory and with messages between devices.
+test_emulated_module() {
+  local results="$1" messages
+  configure emulated "-DONEBIT_FLOORS_FROM=$PWD/build" '-UPython_*' '-U_Python_*' -DONEBIT_PYTHON=ON \
+    "-DPython_EXECUTABLE=$PWD/$python_folder/venv/bin/python" || return 1
+  build emulated onebit_python || return 1
+  for messages in staged nccl; do
+    say "torch: testing on the emulated CUDA device, messages: $messages"
+    ONEBIT_TEST_DEVICE="$messages" ONEBIT_EMULATED_CUDA_DEVICES=8 run_pytest build-emulated \
+      "$results/torch-$messages.xml" "${DEVICE_TESTS[@]}" || return 1
+  done
 }

@@ -12,6 +12,7 @@ import torch.distributed as dist
 
 from onebit import _core, arguments
 from onebit.deepspeed import checkpoints
+from onebit.deepspeed.accelerator import get_accelerator
 from onebit.deepspeed.config import DeepSpeedConfig
 from onebit.deepspeed.layer_drop import ProgressiveLayerDrop
 from onebit.deepspeed.optimizer import optimizer_of
@@ -32,6 +33,10 @@ class DeepSpeedEngine(EngineSettings, torch.nn.Module):
         self.module = arguments.instance(model, "model", torch.nn.Module, "a torch.nn.Module")
         self.local_rank = local_rank
         self._config = config
+        self._device = get_accelerator().device(local_rank)
+        if self._device.type == "cuda":
+            torch.cuda.set_device(self._device)
+            self.module.to(self._device)
         if model_parameters is not None:
             model_parameters = arguments.elements(model_parameters, "model_parameters",
                                                   "parameters or groups")
@@ -89,9 +94,9 @@ class DeepSpeedEngine(EngineSettings, torch.nn.Module):
 
     def _arithmetic(self) -> Any:
         if self.fp16_enabled():
-            return torch.autocast("cpu", dtype=torch.float16)
+            return torch.autocast(self.device.type, dtype=torch.float16)
         if self.bfloat16_enabled():
-            return torch.autocast("cpu", dtype=torch.bfloat16)
+            return torch.autocast(self.device.type, dtype=torch.bfloat16)
         return contextlib.nullcontext()
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
@@ -212,6 +217,7 @@ class DeepSpeedEngine(EngineSettings, torch.nn.Module):
         return torch.utils.data.DataLoader(
             dataset, batch_size or self.train_micro_batch_size_per_gpu(), sampler=data_sampler,
             collate_fn=collate_fn, num_workers=num_local_io_workers or 0,
+            pin_memory=pin_memory and self.device.type == "cuda",
             drop_last=self._config.dataloader_drop_last)
 
     # --- checkpoints ------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 import torch.distributed as dist
 
 from onebit import _core, arguments
+from onebit.deepspeed.accelerator import get_accelerator
 
 # Variables of a process under mpirun: rank, ranks, rank on its host, ranks on its host.
 _MPI_VARIABLES = (
@@ -16,8 +17,8 @@ _MPI_VARIABLES = (
      "OMPI_COMM_WORLD_LOCAL_SIZE"),
     ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
 )
-# DeepSpeed's backends of devices and of MPI. On CPUs torch's group is Gloo's, and onebit's messages
-# have connections of their own.
+# DeepSpeed's backends of devices and of MPI, in place of which torch's group has the accelerator's.
+# onebit's messages have connections of their own.
 _OTHER_BACKENDS = ("nccl", "ccl", "hccl", "mpi")
 
 
@@ -53,7 +54,8 @@ def init_distributed(
 ) -> None:
     """Makes torch's default process group, unless there is one. torchrun, DeepSpeed's launcher or
     mpirun has started the ranks. A process without a launcher is a single rank. `dist_backend`
-    "nccl" is for GPUs, and here it means "gloo". Errors: a launcher's variable is missing."""
+    "nccl" and no value mean the accelerator's: NCCL on CUDA devices, with Gloo for tensors of the
+    CPU, and otherwise Gloo. Errors: a launcher's variable is missing."""
     for name, check, value in (
             ("dist_backend", arguments.text, dist_backend),
             ("init_method", arguments.text, init_method),
@@ -66,11 +68,12 @@ def init_distributed(
                           "one as world_size")
     if dist.is_initialized() or dist_init_required is False:
         return
-    backend = "gloo" if dist_backend is None or dist_backend in _OTHER_BACKENDS else dist_backend
+    is_usual = dist_backend is None or dist_backend in _OTHER_BACKENDS
+    backend = get_accelerator().backend if is_usual else str(dist_backend)
     if init_method is not None and "://" not in init_method:
         raise _core.Error(f"init_method is {init_method!r}: it must be an address such as "
                           "\"tcp://host1:29500\"")
-    if not dist.is_backend_available(backend):
+    if not is_usual and not dist.is_backend_available(backend):
         raise _core.Error(f"dist_backend is {backend!r}, which torch.distributed does not have here: "
                           "\"gloo\" is for CPUs")
     has_ranks = "RANK" in os.environ or (auto_mpi_discovery and _read_mpi(distributed_port))

@@ -14,6 +14,7 @@ class EngineSettings:
     """The part of the engine that only reads."""
 
     _config: DeepSpeedConfig
+    _device: torch.device
     optimizer: Any  # an EngineOptimizer, to which the engine adds `cur_scale` and `overflow`
 
     def train_batch_size(self) -> int:
@@ -123,7 +124,8 @@ class EngineSettings:
 
     @property
     def device(self) -> torch.device:
-        return torch.device("cpu")
+        """The device of the model."""
+        return self._device
 
     def get_lr(self) -> list[float]:
         return [group["lr"] for group in self.optimizer.param_groups]

@@ -134,6 +134,9 @@ class EngineOptimizer(torch.optim.Optimizer):
         found = [(first + number, name, parameter)
                  for number, name, parameter in parameters.trained(groups)]
         parameters.check_settings(self.param_groups, self._settings)
+        parameters.check_on_one_device(
+            [(one.name, one.parameter) for one in self._trained[:1]]
+            + [(name, parameter) for _, name, parameter in found])
         parameters.check_same_on_ranks(self._ranks, found)
         all_held = [parameters.held_entries(self.param_groups[number], name, parameter)
                     for number, name, parameter in found]
@@ -146,7 +149,11 @@ class EngineOptimizer(torch.optim.Optimizer):
 
     def _broadcast(self, parameter: torch.nn.Parameter) -> None:
         """Gives all ranks the values of rank 0, as DistributedDataParallel does."""
-        self._ranks.broadcast(parameter.detach().reshape(-1).view(torch.uint8).numpy(), 0)
+        values = parameter.detach().reshape(-1).view(torch.uint8)
+        on_host = values.cpu()  # the same memory, if the parameter is on the CPU
+        self._ranks.broadcast(on_host.numpy(), 0)
+        if parameter.is_cuda:
+            values.copy_(on_host)
 
     def _used_groups(self) -> list[int]:
         return sorted({one.group for one in self._trained})

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from onebit import _core
+from onebit.torch.device import device_of
 from onebit.torch.parameters import check_gradient
 
 
@@ -41,9 +42,10 @@ class FlatParameters:
         self.trained = trained
         declared = [(str(index), list(one.parameter.shape), one.group, one.held)
                     for index, one in ((index, trained[index]) for index in order)]
-        self._engine = _core.Engine(declared, recipe, ranks, threads)
-        self._all_values = torch.from_numpy(self._engine.values())
-        self._gradients = torch.from_numpy(self._engine.gradients())
+        self._device = device_of(trained[0].parameter)
+        self._engine = _core.Engine(declared, recipe, ranks, threads, self._device.index)
+        self._all_values = torch.from_dlpack(self._engine.values())
+        self._gradients = torch.from_dlpack(self._engine.gradients())
         self._parameters = [one.parameter for one in trained]
         self._place = {index: place for place, index in enumerate(order)}
         self._begins = [self._engine.range(place)[0] for place in range(len(order))]
@@ -59,7 +61,8 @@ class FlatParameters:
         self._narrow_indices = narrow
         self._versions: list[int] = []  # of the narrow, when they were last written here
         self._places_of_values = [parameter.data_ptr() for parameter in self._parameters]
-        self._engine.broadcast_values()
+        with self._device.turn(self._engine):
+            self._engine.broadcast_values()
         self._round()
         self._has_begun = False
         self._warned = False
@@ -124,13 +127,19 @@ class FlatParameters:
     def completed_steps(self) -> int:
         return self._engine.completed_steps
 
+    @property
+    def transport(self) -> str:
+        """What carries the gradients: "tcp", "nccl" or another."""
+        return self._engine.transport
+
     def set_groups(self, settings: list[tuple[float, float]]) -> None:
         self._engine.set_groups(settings)
 
     def begin(self) -> float:
         """Begins the pass whose gradients count, unless it has begun. Returns the loss scale."""
         if not self._has_begun:
-            self._scale, self._is_awaited = self._engine.begin_backward()
+            with self._device.turn(self._engine):
+                self._scale, self._is_awaited = self._engine.begin_backward()
             self._has_begun = True
         return self._scale
 
@@ -153,6 +162,7 @@ class FlatParameters:
         if not is_last:
             return
         self.begin()
+        self._device.catch_up(self._engine)
         place = self._place[index]
         if self._is_awaited and place >= self._next:
             raise _core.Error(
@@ -205,11 +215,12 @@ class FlatParameters:
             if scale != 1:
                 self._gradients.mul_(1 / scale)
         self.begin()
-        self._announce(0)
-        self._reset()
-        self._has_begun = False
-        self._engine.end_backward()
-        outcome = self._engine.step(rate)
+        with self._device.turn(self._engine):
+            self._announce(0)
+            self._reset()
+            self._has_begun = False
+            self._engine.end_backward()
+            outcome = self._engine.step(rate)
         self._round()
         return outcome
 
@@ -219,18 +230,21 @@ class FlatParameters:
             parameter.grad = view if parameter.dtype == torch.float32 else None
 
     def replicas_agree(self) -> bool:
-        return self._engine.replicas_agree()
+        with self._device.turn(self._engine):
+            return self._engine.replicas_agree()
 
     def state(self, with_values: bool) -> dict[str, Any]:
-        """Texts, and f32 tensors."""
+        """Texts, and f32 tensors on the CPU."""
+        with self._device.turn(self._engine):
+            state = self._engine.state(with_values)
         return {key: value if isinstance(value, str) else torch.from_numpy(value)
-                for key, value in self._engine.state(with_values).items()}
+                for key, value in state.items()}
 
     def load_state(self, states: dict[int, dict[str, Any]], saved_ranks: int) -> None:
         self._check_in_place()
         self._take_narrow()
-        self._engine.load_state(
-            {rank: {key: value if isinstance(value, str) else value.contiguous().numpy()
-                    for key, value in state.items()} for rank, state in states.items()},
-            saved_ranks)
+        arrays = {rank: {key: value if isinstance(value, str) else value.cpu().contiguous().numpy()
+                         for key, value in state.items()} for rank, state in states.items()}
+        with self._device.turn(self._engine):
+            self._engine.load_state(arrays, saved_ranks)
         self._round()

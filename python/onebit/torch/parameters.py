@@ -64,10 +64,13 @@ def check_trainable(name: str, parameter: torch.nn.Parameter) -> None:
     if parameter.is_meta:
         raise _core.Error(f"parameter {name} is on the meta device and has no values: give the "
                           "model memory with to_empty() and initial values first")
-    if parameter.device.type != "cpu":
+    if parameter.is_cuda and not _core.has_cuda():
         raise _core.Error(
-            f"parameter {name} is on {parameter.device}: this package trains on CPUs; build "
-            "onebit from source for CUDA")
+            f"parameter {name} is on {parameter.device}, and this package was built without CUDA: "
+            "install it from source where nvcc is present (docs/python.md), or train on the CPU")
+    if not parameter.is_cuda and parameter.device.type != "cpu":
+        raise _core.Error(f"parameter {name} is on {parameter.device}: it must be on a CUDA device "
+                          "or on the CPU")
     if parameter.layout != torch.strided:
         raise _core.Error(f"parameter {name} is {parameter.layout}: it must be dense")
     if parameter.dtype.is_complex:
@@ -88,12 +91,22 @@ def check_gradient(name: str, parameter: torch.nn.Parameter) -> None:
                           "dense; an embedding has sparse=False")
 
 
+def check_on_one_device(parts: list[tuple[str, torch.nn.Parameter]]) -> None:
+    """Error: the parameters are on several devices."""
+    for name, parameter in parts[1:]:
+        first, other = parts[0]
+        if parameter.device != other.device:
+            raise _core.Error(f"parameter {name} is on {parameter.device} and parameter {first} on "
+                              f"{other.device}: onebit trains the parameters of one device. Start "
+                              "a rank for each device, with the whole model on it")
+
+
 def check_same_on_ranks(ranks: _core.Ranks, parts: list[tuple[int, str, torch.nn.Parameter]]
                         ) -> None:
     """Error: another rank has other parameters. Collective."""
     if ranks.size == 1:
         return
-    text = ";".join(f"{number} {tuple(parameter.shape)} {parameter.dtype}"
+    text = ";".join(f"{number} {tuple(parameter.shape)} {parameter.dtype} {parameter.device.type}"
                     for number, _, parameter in parts)
     mark = float(int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "little"))
     bounds = torch.tensor([mark, -mark], dtype=torch.float64)

@@ -131,7 +131,7 @@ def run_native(models):
     run, alone = str(folder / "run"), core.one_rank()
     constructors = {
         "Recipe": (str(folder / "recipe.json"), "", []), "Schedule": (adam,),
-        "Engine": ([("a", [2, 2], 0, [])], adam, alone, 1),
+        "Engine": ([("a", [2, 2], 0, [])], adam, alone, 1, None),
         "TokenStore": (str(folder / "store"),),
         "Batches": (recipe, [(str(folder / "store"), 0.0)], 0, 1, 1), "Tokenizer": (run, None),
         "Encoder": (run, 16, None, None, None, None, 2, "f32", 1),
@@ -200,7 +200,7 @@ def test_arrays_of_the_extension_are_never_converted():
             ranks.broadcast(wrong, 0)
     adam = json.dumps({"train_batch_size": 1, "run": {"steps": 9},
                        "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}})
-    engine = onebit._core.Engine([("a", [2, 2], 0, [])], adam, ranks, 1)
+    engine = onebit._core.Engine([("a", [2, 2], 0, [])], adam, ranks, 1, None)
     state = engine.state(True)
     arrays = [name for name, value in state.items() if not isinstance(value, str)]
     assert len(arrays) >= 2

@@ -4,12 +4,20 @@ import threading
 
 from onebit import _core
 
+_LOCAL = threading.local()
+
+
+def rank_of_thread():
+    """The rank that this thread is, or 0."""
+    return getattr(_LOCAL, "rank", 0)
+
 
 def run_ranks(count, work):
     """Calls work(ranks) on `count` threads, one a rank, and returns what they return, by rank."""
     results, errors = [None] * count, []
 
     def run(rank, ranks):
+        _LOCAL.rank = rank
         try:
             results[rank] = work(ranks)
         except BaseException as error:  # noqa: BLE001 - handed on below

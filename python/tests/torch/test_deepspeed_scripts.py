@@ -12,6 +12,8 @@ import torch.distributed as dist
 
 import onebit
 import onebit.deepspeed as deepspeed
+from onebit import _core
+from onebit.deepspeed.accelerator import CpuAccelerator
 from test_deepspeed import SQUAD_CONFIG, launcher, make_engine, train  # noqa: F401 - a fixture
 from test_optimizers import make_model, values_of
 
@@ -153,12 +155,37 @@ def test_names_that_deepspeed_has_at_its_top():
     with deepspeed.zero.Init(enabled=False), deepspeed.zero.GatheredParameters([]):
         pass
     assert not hasattr(deepspeed, "no_such_name")
-    assert deepspeed.get_accelerator().device_name(0) == "cpu"
     inputs = torch.ones(2, requires_grad=True)
     deepspeed.checkpointing.checkpoint(torch.exp, inputs).sum().backward()
     assert inputs.grad is not None
     loader = deepspeed.utils.RepeatingLoader([1, 2])
     assert [next(loader) for _ in range(5)] == [1, 2, 1, 2, 1]
+
+
+def test_the_accelerator_is_the_device_of_the_package_and_the_machine(monkeypatch):
+    monkeypatch.delenv("DS_ACCELERATOR", raising=False)
+    monkeypatch.setattr(_core, "has_cuda", lambda: False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert deepspeed.get_accelerator().device_name(0) == "cpu"
+    monkeypatch.setenv("DS_ACCELERATOR", "cuda")
+    with pytest.raises(onebit.Error, match="this package was built without CUDA"):
+        deepspeed.get_accelerator()
+    monkeypatch.setattr(_core, "has_cuda", lambda: True)
+    found = deepspeed.get_accelerator()
+    assert found.device(1) == torch.device("cuda:1") and found.device_name() == "cuda"
+    assert found.communication_backend_name() == "nccl"
+    for name in dir(CpuAccelerator):
+        if not name.startswith("_"):
+            assert hasattr(found, name), name
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(onebit.Error, match="torch finds no CUDA device here"):
+        deepspeed.get_accelerator()
+    monkeypatch.setenv("DS_ACCELERATOR", "cpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert deepspeed.get_accelerator().device() == torch.device("cpu")
+    monkeypatch.setenv("DS_ACCELERATOR", "xpu")
+    with pytest.raises(onebit.Error, match="DS_ACCELERATOR is 'xpu'"):
+        deepspeed.get_accelerator()
 
 
 def test_a_script_that_imports_deepspeed_runs_under_the_module(tmp_path):
