@@ -56,19 +56,17 @@ run_pytest() {
     "$python_folder/venv/bin/python" -B -m pytest -q -p no:cacheprovider --junitxml "$results" "$@"
 }
 
-# The tests of the optimizers that need no process group, which also run on the emulated device.
-DEVICE_TESTS=(python/tests/torch/test_{device,optimizers,groups,states,precision,modules}.py)
-
 # test_emulated_module RESULTS: the optimizers for PyTorch on the emulated CUDA device, with messages
-# through the host's memory and with messages between devices.
+# through the host's memory and with messages between devices. These are the tests that need no
+# process group.
 test_emulated_module() {
-  local results="$1" messages
+  local results="$1" tests=python/tests/torch
   configure emulated "-DONEBIT_FLOORS_FROM=$PWD/build" '-UPython_*' '-U_Python_*' -DONEBIT_PYTHON=ON \
     "-DPython_EXECUTABLE=$PWD/$python_folder/venv/bin/python" || return 1
   build emulated onebit_python || return 1
-  for messages in staged nccl; do
-    say "torch: testing on the emulated CUDA device, messages: $messages"
-    ONEBIT_TEST_DEVICE="$messages" ONEBIT_EMULATED_CUDA_DEVICES=8 run_pytest build-emulated \
-      "$results/torch-$messages.xml" "${DEVICE_TESTS[@]}" || return 1
-  done
+  say "torch: testing on the emulated CUDA device"
+  ONEBIT_TEST_DEVICE=staged run_pytest build-emulated "$results/torch-staged.xml" \
+    "$tests"/test_{device,optimizers,groups,states,precision,modules}.py || return 1
+  ONEBIT_TEST_DEVICE=nccl ONEBIT_EMULATED_CUDA_DEVICES=8 run_pytest build-emulated \
+    "$results/torch-nccl.xml" "$tests"/test_{device,optimizers}.py
 }

@@ -105,10 +105,10 @@ class CudaAccelerator:
         return tensor.pin_memory()
 
     def range_push(self, message: str) -> None:
-        torch.cuda.nvtx.range_push(message)
+        torch.cuda.nvtx.range_push(message)  # type: ignore[no-untyped-call]
 
     def range_pop(self) -> None:
-        torch.cuda.nvtx.range_pop()
+        torch.cuda.nvtx.range_pop()  # type: ignore[no-untyped-call]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(torch.cuda, name)

@@ -11,14 +11,18 @@ from onebit import _core, arguments
 
 
 # torch compares the annotations, which must not be texts.
-def ddp_hook(optimizer: Any, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+def ddp_hook(
+    optimizer: Any,
+    bucket: dist.GradBucket,  # type: ignore[name-defined]
+) -> torch.futures.Future[torch.Tensor]:
     """A communication hook with which DistributedDataParallel averages nothing and leaves that to
     the optimizer: `model.register_comm_hook(optimizer, onebit.torch.ddp_hook)`, before the first
     step. Gradients are then sent in step(), not during the backward pass."""
     if not hasattr(optimizer, "_wait_for_step"):
         raise TypeError("optimizer must be one of onebit.torch, not "
                         f"{arguments.kind(optimizer)}: register_comm_hook(optimizer, ddp_hook)")
-    arguments.instance(bucket, "bucket", dist.GradBucket, "a bucket of DistributedDataParallel")
+    arguments.instance(bucket, "bucket", dist.GradBucket,  # type: ignore[attr-defined]
+                       "a bucket of DistributedDataParallel")
     optimizer._wait_for_step("a model in DistributedDataParallel")
     future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
     future.set_result(bucket.buffer())

@@ -144,7 +144,8 @@ class EngineOptimizer(torch.optim.Optimizer):
         for (number, name, parameter), held in zip(found, all_held):
             index = len(self._trained)
             self._trained.append(Trained(parameter, name, number, held))
-            parameter.register_post_accumulate_grad_hook(self._hook_of(index))
+            parameter.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
+                self._hook_of(index))
             self._broadcast(parameter)
 
     def _broadcast(self, parameter: torch.nn.Parameter) -> None:

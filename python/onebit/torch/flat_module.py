@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.utils.dlpack import from_dlpack
 
 from onebit import _core
 from onebit.torch.device import device_of
@@ -44,8 +45,8 @@ class FlatParameters:
                     for index, one in ((index, trained[index]) for index in order)]
         self._device = device_of(trained[0].parameter)
         self._engine = _core.Engine(declared, recipe, ranks, threads, self._device.index)
-        self._all_values = torch.from_dlpack(self._engine.values())
-        self._gradients = torch.from_dlpack(self._engine.gradients())
+        self._all_values = from_dlpack(self._engine.values())
+        self._gradients = from_dlpack(self._engine.gradients())
         self._parameters = [one.parameter for one in trained]
         self._place = {index: place for place, index in enumerate(order)}
         self._begins = [self._engine.range(place)[0] for place in range(len(order))]
@@ -152,6 +153,7 @@ class FlatParameters:
         """A backward pass has completed this gradient. `is_last` is whether it is sent now."""
         parameter, view = self._parameters[index], self._views[index]
         gradient = parameter.grad
+        assert gradient is not None
         if gradient is not view and not self._is_view(index, gradient):
             # zero_grad(set_to_none=True) of the model, or a parameter of 16 bits
             if gradient.dtype == torch.float32:

@@ -68,4 +68,4 @@ def _own_address() -> str:
 def _free_port() -> int:
     with socket.socket(socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET) as probe:
         probe.bind(("", 0))
-        return probe.getsockname()[1]
+        return int(probe.getsockname()[1])
