@@ -28,30 +28,26 @@ std::string without_fast(std::string name) {
   return name;
 }
 
-Json member(const Json& object, const char* key) {
-  return object.is_object() ? object.value(key, Json()) : Json();
-}
-
 // The parts of a Sequence, or the part itself, in this form: what is absent has its default, and
 // what changes no id is left out.
 std::vector<Json> parts_of(const Json& component) {
   std::vector<Json> parts;
   if (!component.is_object()) return parts;
-  if (member(component, "type") == "Sequence") {
+  if (member_of(component, "type") == "Sequence") {
     for (const char* list : {"normalizers", "pretokenizers"}) {
-      for (const Json& one : member(component, list)) {
+      for (const Json& one : member_of(component, list)) {
         for (Json& part : parts_of(one)) parts.push_back(std::move(part));
       }
     }
     return parts;
   }
-  const Json type = member(component, "type");
+  const Json type = member_of(component, "type");
   if (type == "Metaspace") {
-    const Json scheme = member(component, "prepend_scheme");
+    const Json scheme = member_of(component, "prepend_scheme");
     const bool prepends = component.value("add_prefix_space", Json(true)) == true;
     parts.push_back(
         {{"type", type},
-         {"replacement", member(component, "replacement")},
+         {"replacement", member_of(component, "replacement")},
          {"prepend_scheme", scheme.is_null() ? Json(prepends ? "always" : "never") : scheme},
          {"split", component.value("split", Json(true))}});
   } else if (type == "ByteLevel") {
@@ -74,9 +70,9 @@ Json sequence(const char* list, Json parts) {
 
 // The compiled map of SentencePiece in the file's normaliser, or nothing.
 Json compiled_map(const Json& tokenizer) {
-  const std::vector<Json> parts = parts_of(member(tokenizer, kNormalizer));
+  const std::vector<Json> parts = parts_of(member_of(tokenizer, kNormalizer));
   const auto found = std::ranges::find_if(
-      parts, [](const Json& part) { return member(part, "type") == "Precompiled"; });
+      parts, [](const Json& part) { return member_of(part, "type") == "Precompiled"; });
   return found == parts.end() ? Json::array() : Json::array({*found});
 }
 
@@ -181,7 +177,8 @@ std::optional<Rules> rules_of(const TokenizerConfigMembers& members, const Json&
 std::string model_member(const Path& folder, const char* key) {
   const Path config = folder / "config.json";
   if (!std::filesystem::exists(config)) return "";
-  const Json value = member(read_json(config), key);
+  const Json json = read_json(config);
+  const Json& value = member_of(json, key);
   return value.is_string() ? value.get<std::string>() : "";
 }
 
@@ -237,7 +234,7 @@ std::string implied_class(const Path& folder, const Json& tokenizer) {
   std::string implied(found->tokenizer_class);
   const std::optional<Rules> rules = rules_of({.tokenizer_class = implied}, tokenizer);
   // transformers does not load another model with a class of byte pairs or of a unigram model.
-  if (rules && member(member(tokenizer, "model"), "type") != rules->model) return "";
+  if (rules && member_of(member_of(tokenizer, "model"), "type") != rules->model) return "";
   return implied;
 }
 
@@ -246,7 +243,7 @@ Json with_class_rules(const Path& folder, Json tokenizer,
                       const std::string& place) {
   if (!members) return tokenizer;
   const std::optional<Rules> rules = rules_of(*members, tokenizer);
-  if (!rules || member(member(tokenizer, "model"), "type") != rules->model) return tokenizer;
+  if (!rules || member_of(member_of(tokenizer, "model"), "type") != rules->model) return tokenizer;
   if (takes_file_alone(model_member(folder, "model_type"))) return tokenizer;
   std::string replaced;
   const auto note = [&](const std::string& key) {
@@ -255,7 +252,7 @@ Json with_class_rules(const Path& folder, Json tokenizer,
   for (const auto& [key, made] :
        {std::pair(kNormalizer, &rules->normalizer), {kPreTokenizer, &rules->pre_tokenizer}}) {
     const std::vector<Json> parts = parts_of(*made);
-    if (parts_of(member(tokenizer, key)) == parts) continue;
+    if (parts_of(member_of(tokenizer, key)) == parts) continue;
     tokenizer[key] = parts.empty() ? Json() : *made;
     note(key);
   }

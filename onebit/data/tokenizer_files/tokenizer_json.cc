@@ -17,6 +17,18 @@ namespace {
 constexpr const char* kWordPiecePrefix = "##";
 constexpr int64_t kLongestWord = 100;
 
+// An object without its largest member, for a reader, which copies it. The member is a known one.
+JsonReader reader_without(const Json& object, const char* member, const std::string& place,
+                          const std::string& path) {
+  Json rest = Json::object();
+  for (const auto& [key, value] : object.items()) {
+    if (key != member) rest[key] = value;
+  }
+  JsonReader reader(rest, place, path);
+  reader.accept(member);
+  return reader;
+}
+
 // A list of one stands for that one.
 const Json& only_one_of(const Json& part, const char* kind, const char* list) {
   const Json* one = &part;
@@ -63,7 +75,7 @@ void read_normalizer(const Json& json, const std::string& place, TokenizerJson& 
 
 void read_model(const Json& model, const std::string& place, TokenizerJson& tokenizer) {
   require(model.is_object(), "{}: key `model` is not an object", place);
-  JsonReader reader(model, place, "model");
+  JsonReader reader = reader_without(model, "vocab", place, "model");
   reader.choice("type", "WordPiece", {"WordPiece"});
   tokenizer.unk_token = reader.text("unk_token", tokenizer.unk_token);
   const std::string prefix = reader.text("continuing_subword_prefix", kWordPiecePrefix);
@@ -72,7 +84,7 @@ void read_model(const Json& model, const std::string& place, TokenizerJson& toke
   const int64_t longest = reader.integer("max_input_chars_per_word", kLongestWord);
   require(longest == kLongestWord, "{} is {}; onebit's tokenizer has {}",
           reader.place("max_input_chars_per_word"), longest, kLongestWord);
-  tokenizer.vocabulary = vocabulary_of(reader.raw("vocab"), place);
+  tokenizer.vocabulary = vocabulary_of(member_of(model, "vocab"), place);
   reader.finish();
 }
 
@@ -256,7 +268,7 @@ Json post_processor_of(const std::vector<std::string>& vocabulary,
 TokenizerJson parse_tokenizer_json(const Json& json, const std::string& place) {
   require(json.is_object(), "{}: must be an object", place);
   TokenizerJson tokenizer;
-  JsonReader reader(json, place, "");
+  JsonReader reader = reader_without(json, "model", place, "");
   reader.choice("version", "1.0", {"1.0"});
   read_truncation(reader.raw("truncation"), place);
   reader.accept("padding");  // onebit pads nothing
@@ -268,12 +280,12 @@ TokenizerJson parse_tokenizer_json(const Json& json, const std::string& place) {
     tokenizer.vocabulary = std::move(pipeline.vocabulary);
     tokenizer.unk_token = std::move(pipeline.unk_token);
     tokenizer.pipeline = std::move(pipeline.rules);
-    for (const char* key : {"normalizer", "pre_tokenizer", "model"}) reader.accept(key);
+    for (const char* key : {"normalizer", "pre_tokenizer"}) reader.accept(key);
   } else {
     read_normalizer(reader.raw("normalizer"), place, tokenizer);
     require_type(only_one_of(reader.raw("pre_tokenizer"), "Sequence", "pretokenizers"),
                  "BertPreTokenizer", place, "pre_tokenizer");
-    read_model(reader.raw("model"), place, tokenizer);
+    read_model(member_of(json, "model"), place, tokenizer);
   }
   text::take_last_ids(tokenizer.vocabulary, tokenizer.added);
   read_post_processor(reader.raw("post_processor"), place, tokenizer);
