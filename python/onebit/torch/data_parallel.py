@@ -1,6 +1,7 @@
 """Models inside torch's DistributedDataParallel."""
 
 import gc
+import warnings
 from typing import Any
 
 import torch
@@ -29,15 +30,23 @@ def ddp_hook(
     return future
 
 
-def check_not_wrapped(parameters: list[torch.nn.Parameter]) -> None:
-    """Error: one of the parameters is inside a DistributedDataParallel."""
+def take_over(optimizer: Any, parameters: list[torch.nn.Parameter]) -> None:
+    """Registers ddp_hook with modules in DistributedDataParallel that have the parameters, for
+    example because a library has wrapped them. Error: one has another hook."""
     trained = {id(parameter) for parameter in parameters}
     for one in gc.get_objects():
         if not issubclass(type(one), DistributedDataParallel):
             continue
-        if any(id(parameter) in trained for parameter in one.module.parameters()):
+        if all(id(parameter) not in trained for parameter in one.module.parameters()):
+            continue
+        if one._comm_hooks:
             raise _core.Error(
-                "the model is in DistributedDataParallel, which averages gradients at 16 or 32 "
-                "bits before the optimizer sends one: train the module itself, or call "
-                "`model.register_comm_hook(optimizer, onebit.torch.ddp_hook)` before the first "
-                "step")
+                "the model is in DistributedDataParallel with another communication hook, which "
+                "averages gradients before the optimizer sends one bit: train the module itself, "
+                "or register no hook but onebit.torch.ddp_hook")
+        one.register_comm_hook(optimizer, ddp_hook)
+        optimizer._wait_for_step("a model in DistributedDataParallel")
+        warnings.warn(
+            "the model is in DistributedDataParallel, which has averaged the first gradients at "
+            "their full size. From now on the optimizer averages, and gradients are sent in step(). "
+            "Train the module itself, and they leave during the backward pass", stacklevel=5)

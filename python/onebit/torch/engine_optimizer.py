@@ -9,14 +9,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.utils.weak import WeakIdKeyDictionary
 
 from onebit import _core, arguments
 from onebit.torch import gradient_scaling, parameters, states
-from onebit.torch.data_parallel import check_not_wrapped
+from onebit.torch.data_parallel import take_over
+from onebit.torch.first_passes import FirstPasses
 from onebit.torch.flat_module import FlatParameters, Trained
 from onebit.torch.process_group import ranks_of
 
 _UPDATES_OF_AN_ENDLESS_RUN = 2**31
+
+# By parameter, the optimizer that was made last.
+_OWNERS: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
 
 class EngineOptimizer(torch.optim.Optimizer):
@@ -76,7 +81,9 @@ class EngineOptimizer(torch.optim.Optimizer):
         self._is_wrapped = False  # in DistributedDataParallel, whose averages a hook replaces
         self._skipped = 0  # updates that a GradScaler has skipped
         self._trained: list[Trained] = []
-        self._arrivals: list[int] = []
+        self._frozen: list[tuple[str, torch.nn.Parameter]] = []
+        self._first_passes = FirstPasses()
+        self._lost = ""  # a parameter that a later optimizer trains
         self._is_complete = False
         #: What the engine reports of the last update: "step", "phase" ("warmup", "compressed"),
         #: "gradient_norm", "wire_bytes" (sent by this rank), "wait_seconds" and others.
@@ -131,8 +138,8 @@ class EngineOptimizer(torch.optim.Optimizer):
     def _train(self, groups: list[dict[str, Any]]) -> None:
         """Takes the parameters of more groups. Collective."""
         first = len(self.param_groups) - len(groups)
-        found = [(first + number, name, parameter)
-                 for number, name, parameter in parameters.trained(groups)]
+        found = list(parameters.trained(groups, first))
+        self._frozen += parameters.frozen(groups, first)
         parameters.check_settings(self.param_groups, self._settings)
         parameters.check_on_one_device(
             [(one.name, one.parameter) for one in self._trained[:1]]
@@ -144,6 +151,9 @@ class EngineOptimizer(torch.optim.Optimizer):
         for (number, name, parameter), held in zip(found, all_held):
             index = len(self._trained)
             self._trained.append(Trained(parameter, name, number, held))
+            if parameter in _OWNERS and (before := _OWNERS[parameter]()) is not None:
+                before._lost = before._lost or name
+            _OWNERS[parameter] = weakref.ref(self)
             parameter.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
                 self._hook_of(index))
             self._broadcast(parameter)
@@ -180,18 +190,17 @@ class EngineOptimizer(torch.optim.Optimizer):
     def _make_engine(self) -> FlatParameters:
         """All ranks place the parameters as rank 0's backward pass has completed them."""
         if self._ranks.size > 1 and not self._is_wrapped:
-            check_not_wrapped([one.parameter for one in self._trained])
-        seen = set(self._arrivals)
-        order = self._arrivals + [i for i in range(len(self._trained)) if i not in seen]
-        shared = torch.tensor(order, dtype=torch.int64)
-        self._ranks.broadcast(shared.numpy(), 0)
-        return self._placed(shared.tolist()[::-1])
+            take_over(self, [one.parameter for one in self._trained])
+        order = self._first_passes.agree(self._ranks, len(self._trained))
+        self._waits = self._waits or self._first_passes.are_added_up
+        return self._placed(order[::-1])
 
     def _placed(self, order: list[int]) -> FlatParameters:
         number_of = {number: place for place, number in enumerate(self._used_groups())}
         placed = [Trained(one.parameter, one.name, number_of[one.group], one.held)
                   for one in self._trained]
         size = self._ranks.size
+        parameters.check_same_settings(self._ranks, self._recipe)
         recipe = self._recipe | {"train_batch_size": size, "train_micro_batch_size_per_gpu": 1}
         return FlatParameters(placed, order, json.dumps(recipe), self._ranks, self._threads)
 
@@ -206,13 +215,15 @@ class EngineOptimizer(torch.optim.Optimizer):
         return hook
 
     def _arrived(self, index: int) -> None:
+        if self._lost:
+            return
         if self._flat is not None:
             leaves = self._announces and not self._waits and self._is_last_pass(index)
             if leaves:
                 self._begun()
             self._flat.arrived(index, leaves)
-        elif index not in self._arrivals:
-            self._arrivals.append(index)
+        elif self._announces:
+            self._first_passes.arrived(index, self._trained[index].parameter, self._accumulation)
 
     def _is_last_pass(self, index: int) -> bool:
         if self._accumulation == 1:
@@ -244,6 +255,7 @@ class EngineOptimizer(torch.optim.Optimizer):
         completed them: scale or clip them with `max_grad_norm`, not by hand. `grad_scaler` is what
         torch.amp.GradScaler passes."""
         loss = None
+        self._check_parameters()
         if closure is not None:
             arguments.function(closure, "closure")
             with torch.enable_grad():
@@ -265,7 +277,16 @@ class EngineOptimizer(torch.optim.Optimizer):
         self._passes = []
         self.last_step = engine.step(rate, scale)
         self.last_step["skipped_steps"] += self._skipped
+        parameters.check_same_rates(self._ranks, engine.completed_steps, self.param_groups)
         return loss
+
+    def _check_parameters(self) -> None:
+        if self._lost:
+            raise _core.Error(
+                f"parameter {self._lost} is trained by another optimizer, which was made after this "
+                "one: one optimizer trains a parameter at a time, so use that one")
+        parameters.check_as_before([(one.name, one.parameter) for one in self._trained],
+                                   self._frozen)
 
     def _skip(self) -> None:
         self._skipped += 1
@@ -279,6 +300,7 @@ class EngineOptimizer(torch.optim.Optimizer):
         """Sets all gradients to zero, in one pass over their buffer. model.zero_grad() costs one copy
         of every gradient more, because it leaves the buffer."""
         if self._flat is None:
+            self._first_passes.zeroed()
             super().zero_grad(set_to_none)
         else:
             self._flat.zero_gradients()

@@ -156,11 +156,12 @@ class FlatParameters:
         assert gradient is not None
         if gradient is not view and not self._is_view(index, gradient):
             # zero_grad(set_to_none=True) of the model, or a parameter of 16 bits
+            values = gradient.detach()  # backward(create_graph=True) keeps a graph
             if gradient.dtype == torch.float32:
-                view.copy_(gradient)
+                view.copy_(values)
                 parameter.grad = view
             elif is_last:
-                view.copy_(gradient)
+                view.copy_(values)
         if not is_last:
             return
         self.begin()
@@ -169,7 +170,9 @@ class FlatParameters:
         if self._is_awaited and place >= self._next:
             raise _core.Error(
                 "a second backward pass has added to gradients that are on their way to the other "
-                "ranks: put all passes before the last one into `with optimizer.no_sync():`")
+                "ranks: put all passes before the last one into `with optimizer.no_sync():`, or give "
+                "the optimizer overlap=False. Two optimizers that take turns and a reentrant "
+                "checkpoint need the latter")
         self._is_complete[place] = True
         first = self._next
         while first > 0 and self._is_complete[first - 1]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import numbers
 from collections.abc import Iterator
@@ -24,20 +25,52 @@ _WHOLE = ("its gradient is divided over the ranks too, and error feedback needs 
           "every rank. Give the optimizer a model that is not sharded: onebit sends one bit an "
           "element instead, or exact means inside a node with ranks_per_node=")
 
+_STILL = ("set requires_grad before the optimizer is made. To train a parameter in a part of the run, "
+          "leave it True, and give it a group whose `lr` is 0 in the other part")
 
-def trained(groups: list[dict[str, Any]]) -> Iterator[tuple[int, str, torch.nn.Parameter]]:
-    """Yields (number of the group, name, parameter) for every parameter to train, each once."""
+# Ranks compare their learning rates after so many updates, and after 1, 2, 4 ... of the first ones.
+_UPDATES_BETWEEN_COMPARISONS = 64
+
+
+def trained(groups: list[dict[str, Any]], first: int
+            ) -> Iterator[tuple[int, str, torch.nn.Parameter]]:
+    """Yields (number of the group, name, parameter) for every parameter to train, each once. The
+    first group has the number `first`."""
     seen: set[int] = set()
-    for number, group in enumerate(groups):
-        names = group.get("param_names")
+    for number, group in enumerate(groups, first):
         for place, parameter in enumerate(group["params"]):
-            name = f"`{names[place]}`" if names else f"{place} of group {number}"
+            name = _name_of(number, group, place)
             check_whole(name, parameter)
             if not parameter.requires_grad or parameter.numel() == 0 or id(parameter) in seen:
                 continue
             check_trainable(name, parameter)
             seen.add(id(parameter))
             yield number, name, parameter
+
+
+def frozen(groups: list[dict[str, Any]], first: int) -> list[tuple[str, torch.nn.Parameter]]:
+    """Returns the parameters with their names that are not trained, because they are frozen."""
+    return [(_name_of(number, group, place), parameter)
+            for number, group in enumerate(groups, first)
+            for place, parameter in enumerate(group["params"]) if not parameter.requires_grad]
+
+
+def check_as_before(trained: list[tuple[str, torch.nn.Parameter]],
+                    frozen: list[tuple[str, torch.nn.Parameter]]) -> None:
+    """Error: a parameter was frozen or thawed after the optimizer was made."""
+    for name, parameter in trained:
+        if not parameter.requires_grad:
+            raise _core.Error(f"parameter {name} has been frozen since the optimizer was made, and "
+                              f"its momentum would still move it: {_STILL}")
+    for name, parameter in frozen:
+        if parameter.requires_grad:
+            raise _core.Error(f"parameter {name} was frozen when the optimizer was made, so it is "
+                              f"not trained: {_STILL}")
+
+
+def _name_of(number: int, group: dict[str, Any], place: int) -> str:
+    names = group.get("param_names")
+    return f"`{names[place]}`" if names else f"{place} of group {number}"
 
 
 def check_whole(name: str, parameter: torch.nn.Parameter) -> None:
@@ -104,18 +137,53 @@ def check_on_one_device(parts: list[tuple[str, torch.nn.Parameter]]) -> None:
 def check_same_on_ranks(ranks: _core.Ranks, parts: list[tuple[int, str, torch.nn.Parameter]]
                         ) -> None:
     """Error: another rank has other parameters. Collective."""
-    if ranks.size == 1:
-        return
     text = ";".join(f"{number} {tuple(parameter.shape)} {parameter.dtype} {parameter.device.type}"
                     for number, _, parameter in parts)
-    mark = float(int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "little"))
-    bounds = torch.tensor([mark, -mark], dtype=torch.float64)
-    ranks.maximum(bounds.numpy())
-    if bounds[0] != -bounds[1]:
+    if not _is_same(ranks, text):
         raise _core.Error(
             f"rank {ranks.rank} has {len(parts)} parameters, and another rank has others. All ranks "
             "train the same ones: an optimizer inside ZeroRedundancyOptimizer, for example, gets a "
             "part of them")
+
+
+def _is_same(ranks: _core.Ranks, text: str) -> bool:
+    """Whether all ranks have the same text. Collective."""
+    if ranks.size == 1:
+        return True
+    mark = float(int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "little"))
+    bounds = torch.tensor([mark, -mark], dtype=torch.float64)
+    ranks.maximum(bounds.numpy())
+    return bool(bounds[0] == -bounds[1])
+
+
+def check_same_settings(ranks: _core.Ranks, recipe: dict[str, Any]) -> None:
+    """Error: another rank's optimizer has other settings. Collective."""
+    if not _is_same(ranks, json.dumps(recipe, sort_keys=True)):
+        raise _core.Error(
+            f"rank {ranks.rank} has the settings {json.dumps(recipe)}, and another rank has others: "
+            "all ranks make the optimizer with the same arguments")
+
+
+def check_same_rates(ranks: _core.Ranks, updates: int, groups: list[dict[str, Any]]) -> None:
+    """Compares the learning rates and decays of the ranks, after some of the updates. Error: they
+    differ, and so do the parameters. Collective."""
+    is_early = updates & (updates - 1) == 0  # a power of two
+    if updates % _UPDATES_BETWEEN_COMPARISONS != 0 and not is_early:
+        return
+    own = torch.tensor([_number(group, number, name, 0.0) for number, group in enumerate(groups)
+                        for name in ("lr", "weight_decay")], dtype=torch.float64)
+    bounds = torch.cat([own, -own])
+    ranks.maximum(bounds.numpy())
+    largest, smallest = bounds.chunk(2)[0], -bounds.chunk(2)[1]
+    # Mathematical functions of two machines may differ in the last bit.
+    different = (largest - smallest > 1e-6 * largest).nonzero().view(-1).tolist()
+    if different:
+        number, name = divmod(different[0], 2)[0], ("lr", "weight_decay")[different[0] % 2]
+        raise _core.Error(
+            f"parameter group {number}: `{name}` is {own[different[0]]} on rank {ranks.rank}, and "
+            f"between {smallest[different[0]]} and {largest[different[0]]} on the ranks, so their "
+            "parameters are no longer equal. A schedule that follows a loss needs the mean of all "
+            "ranks (torch.distributed.all_reduce)")
 
 
 def check_settings(groups: list[dict[str, Any]], settings: dict[str, Any]) -> None:

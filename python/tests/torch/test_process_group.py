@@ -105,10 +105,12 @@ def test_groups_of_processes_train_apart(port):
 
 
 def test_wrapped_and_sharded_models(port):
-    """DistributedDataParallel is refused without the hook, and with it a run is the one without.
-    FSDP is refused."""
+    """In DistributedDataParallel a run is the one without, whether the script registers the hook or
+    not. Another hook is refused, and so is FSDP."""
     results = ends(start(2, """
+        import itertools
         from torch.nn.parallel import DistributedDataParallel
+        from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
         from torch.distributed.fsdp import fully_shard
         from torch.distributed.device_mesh import init_device_mesh
         torch.manual_seed(rank)
@@ -121,17 +123,20 @@ def test_wrapped_and_sharded_models(port):
                                        torch.nn.Linear(64, 4))
 
         model = DistributedDataParallel(build())
+        model.register_comm_hook(None, fp16_compress_hook)
         optimizer = ot.OnebitAdam(model.parameters(), lr=1e-2, threads=1)
         try:
             step()
         except onebit.Error as error:
-            assert "register_comm_hook" in str(error), error
+            assert "another communication hook" in str(error), error
         else:
-            raise SystemExit("no error of DistributedDataParallel")
-        for options in ({}, {"gradient_as_bucket_view": True}):
+            raise SystemExit("no error of another hook")
+        for registers, options in itertools.product((True, False), (
+                {}, {"gradient_as_bucket_view": True}, {"static_graph": True})):
             model = DistributedDataParallel(build(), **options)
             optimizer = ot.OnebitAdam(model.parameters(), lr=1e-2, freeze_step=5, threads=1)
-            model.register_comm_hook(optimizer, ot.ddp_hook)
+            if registers:
+                model.register_comm_hook(optimizer, ot.ddp_hook)
             torch.manual_seed(rank)
             for _ in range(12): step()
             assert optimizer.last_step["phase"] == "compressed"
