@@ -31,7 +31,7 @@ configure_python() {
 test_python() {
   local stage="$1" results="$PWD/$python_folder/test-results" tests=python/tests/core
   local -a packages=(nanobind numpy pytest mypy)
-  [ "$stage" = python ] || { packages+=(torch transformers) && tests=python/tests/torch; }
+  [ "$stage" = python ] || { packages+=(torch transformers accelerate) && tests=python/tests/torch; }
   install_packages tools/debian_packages_python.txt
   mkdir -p "$results"
   rm -f "$results/$stage"*.xml

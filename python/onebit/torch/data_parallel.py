@@ -47,6 +47,6 @@ def take_over(optimizer: Any, parameters: list[torch.nn.Parameter]) -> None:
         one.register_comm_hook(optimizer, ddp_hook)
         optimizer._wait_for_step("a model in DistributedDataParallel")
         warnings.warn(
-            "the model is in DistributedDataParallel, which has averaged the first gradients at "
-            "their full size. From now on the optimizer averages, and gradients are sent in step(). "
-            "Train the module itself, and they leave during the backward pass", stacklevel=5)
+            "the model is in DistributedDataParallel. From now on the optimizer averages in its "
+            "place, and gradients are sent in step(). Train the module itself, and they leave "
+            "during the backward pass", stacklevel=5)

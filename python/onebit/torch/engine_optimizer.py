@@ -189,8 +189,6 @@ class EngineOptimizer(torch.optim.Optimizer):
 
     def _make_engine(self) -> FlatParameters:
         """All ranks place the parameters as rank 0's backward pass has completed them."""
-        if self._ranks.size > 1 and not self._is_wrapped:
-            take_over(self, [one.parameter for one in self._trained])
         order = self._first_passes.agree(self._ranks, len(self._trained))
         self._waits = self._waits or self._first_passes.are_added_up
         return self._placed(order[::-1])
@@ -287,6 +285,12 @@ class EngineOptimizer(torch.optim.Optimizer):
                 "one: one optimizer trains a parameter at a time, so use that one")
         parameters.check_as_before([(one.name, one.parameter) for one in self._trained],
                                    self._frozen)
+        if not self.last_step:
+            self._take_over()
+
+    def _take_over(self) -> None:
+        if self._ranks.size > 1 and not self._is_wrapped:
+            take_over(self, [one.parameter for one in self._trained])
 
     def _skip(self) -> None:
         self._skipped += 1
@@ -352,6 +356,7 @@ class EngineOptimizer(torch.optim.Optimizer):
                 group["exp_avg_mask"] = mask
         parameters.check_settings(self.param_groups, self._settings)
         self._waits, self._skipped = self._waits or saved["waits"], saved["skipped"]
+        self._take_over()
         if not has_engine:
             return
         if self._flat is None or self._flat.order != saved["order"]:

@@ -5,6 +5,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -162,3 +163,30 @@ def test_own_module():
     losses = [float(loss) for loss in re.findall(r"loss (\S+)", said)]
     assert len(losses) == 6 and losses[-1] < losses[0]
     assert "warmup" in said and "compressed" in said
+
+
+def test_trainer_continues_exactly(squad):
+    pytest.importorskip("accelerate")
+    draw = random.Random(3)
+    rows = [draw.choices(WORDS[:16], k=12) for _ in range(256)]
+    (squad / "rows.tsv").write_text("".join(
+        f"{'yes' if 'cat' in row else 'no'}\t{' '.join(row)}\n" for row in rows))
+
+    def train(output):
+        said = run_ranks(2, EXAMPLES / "trainer.py", squad / "model", squad / "rows.tsv",
+                         squad / output)
+        values = transformers.AutoModelForSequenceClassification.from_pretrained(squad / output)
+        return said, values.state_dict()
+
+    said, whole = train("trainer")
+    assert all(f"rank {rank}: 48 updates, compressed" in said for rank in range(2))
+    first = transformers.AutoModel.from_pretrained(squad / "model").state_dict()
+    assert not any(torch.equal(whole[f"bert.{name}"], first[name])
+                   for name in first if "query" in name)
+    shutil.copytree(squad / "trainer", squad / "half")
+    for folder in (squad / "half").glob("checkpoint-*"):
+        if folder.name != "checkpoint-20":
+            shutil.rmtree(folder)
+    said, rest = train("half")
+    assert "48 updates" in said
+    assert all(torch.equal(whole[name], rest[name]) for name in whole)
