@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import copy
+import contextlib
 import json
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -241,10 +241,16 @@ class EngineOptimizer(torch.optim.Optimizer):
         self._waits = True
         self._is_wrapped = self._is_wrapped or "DistributedDataParallel" in what
 
-    def no_sync(self) -> Any:
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
         """A context in which backward passes only add to the gradients: all passes of an
         accumulation but the last, as in DistributedDataParallel."""
-        return _Accumulation(self)
+        before = self._announces
+        self._announces = False
+        try:
+            yield
+        finally:
+            self._announces = before
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None, *, grad_scaler: Any = None) -> Any:
@@ -387,15 +393,3 @@ class EngineOptimizer(torch.optim.Optimizer):
         raise _core.Error(
             "this optimizer cannot be copied or pickled, as it is connected with the other ranks: "
             "make another one and load state_dict() into it")
-
-
-class _Accumulation:
-    def __init__(self, optimizer: EngineOptimizer) -> None:
-        self._optimizer = optimizer
-
-    def __enter__(self) -> None:
-        self._before = self._optimizer._announces
-        self._optimizer._announces = False
-
-    def __exit__(self, *_: object) -> None:
-        self._optimizer._announces = self._before
