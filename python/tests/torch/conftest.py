@@ -8,12 +8,15 @@ same device, and "nccl" one to each.
 
 import contextlib
 import os
+import signal
 
 import pytest
 
 from onebit.torch import device, flat_module
 from ranks import rank_of_thread
 
+# Where the tests run in the background, the shell has them ignore Ctrl-C, and their children, too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 DEFAULT_STREAM = 0
 CHOSEN = os.environ.get("ONEBIT_TEST_DEVICE", "cpu")
 
