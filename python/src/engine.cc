@@ -101,7 +101,11 @@ class ModuleEngine {
     engine_ = std::make_unique<engine::Engine>(context_, table_, config_, *communicator_);
   }
 
-  FlatArray values(nb::handle owner) const { return flat(table_.values(), owner); }
+  // An array of its own for one parameter, so that what it is saved as is not the whole buffer.
+  FlatArray values(nb::handle owner, int64_t parameter) const {
+    const auto [begin, end] = range(parameter);
+    return flat(table_.values().rows(begin, end), owner);
+  }
   FlatArray gradients(nb::handle owner) const { return flat(table_.gradients(), owner); }
   std::pair<int64_t, int64_t> range(int64_t parameter) const {
     const auto count = static_cast<int64_t>(table_.parameters().size());
@@ -258,8 +262,11 @@ void bind_engine(nb::module_& module) {
                     std::optional<int>>(),
            "parameters"_a, "recipe"_a, "ranks"_a, "threads"_a, "cuda_index"_a.none())
       .def(
-          "values", [](nb::handle self) { return nb::cast<ModuleEngine&>(self).values(self); },
-          nb::rv_policy::reference)
+          "values",
+          [](nb::handle self, int64_t parameter) {
+            return nb::cast<ModuleEngine&>(self).values(self, parameter);
+          },
+          "parameter"_a, nb::rv_policy::reference)
       .def(
           "gradients",
           [](nb::handle self) { return nb::cast<ModuleEngine&>(self).gradients(self); },

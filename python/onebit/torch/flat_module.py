@@ -45,15 +45,14 @@ class FlatParameters:
                     for index, one in ((index, trained[index]) for index in order)]
         self._device = device_of(trained[0].parameter)
         self._engine = _core.Engine(declared, recipe, ranks, threads, self._device.index)
-        self._all_values = from_dlpack(self._engine.values())
         self._gradients = from_dlpack(self._engine.gradients())
         self._parameters = [one.parameter for one in trained]
         self._place = {index: place for place, index in enumerate(order)}
         self._begins = [self._engine.range(place)[0] for place in range(len(order))]
         self._values: list[torch.Tensor] = [torch.empty(0)] * len(trained)
         self._views: list[torch.Tensor] = [torch.empty(0)] * len(trained)
-        for index, begin in zip(order, self._begins):
-            self._move(index, begin)
+        for place in range(len(order)):
+            self._move(place)
         narrow = [index for index, one in enumerate(trained)
                   if one.parameter.dtype != torch.float32]
         self.is_narrow = bool(narrow)
@@ -69,10 +68,13 @@ class FlatParameters:
         self._warned = False
         self._reset()
 
-    def _move(self, index: int, begin: int) -> None:
+    def _move(self, place: int) -> None:
+        index, begin = self.order[place], self._begins[place]
         parameter = self._parameters[index]
         end = begin + parameter.numel()
-        value = self._all_values[begin:end].view(parameter.shape)
+        # With a storage of its own. safetensors saves no tensor that is a part of a storage, and
+        # torch.save() would save all of the storage.
+        value = from_dlpack(self._engine.values(place)).view(parameter.shape)
         view = self._gradients[begin:end].view(parameter.shape)
         self._values[index], self._views[index] = value, view
         value.copy_(parameter.data)

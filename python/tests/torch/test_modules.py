@@ -254,3 +254,17 @@ def test_an_optimizer_goes_with_its_model():
     gc.collect()
     assert engine() is None and threading.active_count() >= 1
     assert all(torch.isfinite(parameter).all() for parameter in model.parameters())
+
+
+def test_a_trained_model_is_saved_as_any_other(tmp_path):
+    """What is written of a parameter is the parameter, and not the engine's buffer."""
+    model = make_model()
+    train(model, ot.OnebitAdam(model.parameters(), freeze_step=100), 2)
+    torch.save(model[1].bias, tmp_path / "bias.pt")
+    assert (tmp_path / "bias.pt").stat().st_size < 4096
+    safetensors = pytest.importorskip("safetensors.torch")
+    safetensors.save_model(model, str(tmp_path / "model.safetensors"))
+    other = make_model(1)
+    safetensors.load_model(other, str(tmp_path / "model.safetensors"))
+    for one, two in zip(model.parameters(), other.parameters()):
+        assert torch.equal(one, two)
