@@ -258,8 +258,13 @@ FAULTS = [
     ops("download_wait", "onebit/math/device/cuda_stream.cc", "  synchronize();\n", "",
         "*ReduceTest*uda*"),
     Fault("milestone_wait", "onebit/math/device/cuda_stream.cc",
-          "check_cuda(cudaStreamWaitEvent(stream_, static_cast<cudaEvent_t>(event.get()), 0),\n"
-          '             "cudaStreamWaitEvent");', "static_cast<void>(event);", "device", "*uda*"),
+          "  delay(stream_, event);\n", "  static_cast<void>(event);\n", "device", "*uda*"),
+    Fault("caller_waits", "onebit/math/device/cuda_stream.cc",
+          "  delay(static_cast<cudaStream_t>(stream), record());\n", "  static_cast<void>(stream);\n",
+          "emulated_backend", "*AnotherLibrarys*"),
+    Fault("caller_is_awaited", "onebit/math/device/cuda_stream.cc",
+          "  wait_for(record_on(static_cast<cudaStream_t>(stream)));\n", "  static_cast<void>(stream);\n",
+          "emulated_backend", "*AnotherLibrarys*"),
     Fault("event_wait", "onebit/math/device/cuda_stream.cc",
           "  check_cuda(cudaEventSynchronize(static_cast<cudaEvent_t>(event.get())), "
           '"cudaEventSynchronize");\n', "  static_cast<void>(event);\n", "device", "*uda*"),

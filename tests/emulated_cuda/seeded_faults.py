@@ -69,6 +69,8 @@ def compiled_sources(folder):
     for one in json.loads((folder / "compile_commands.json").read_text(encoding="utf-8")):
         file = Path(one["file"])
         sources, unit = [file], None
+        if not file.exists():
+            continue  # a generated source of a program that has not been built
         if file.parent.name == "units":
             names = re.findall(r'^#include "(\S+\.cc)"$', file.read_text(encoding="utf-8"), re.MULTILINE)
             sources, unit = [ROOT / name for name in names], file
