@@ -31,7 +31,8 @@ class StateOfAllRanks(transformers.TrainerCallback):
         full = self.optimizer.full_state_dict()
         if full is not None:
             folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-            torch.save(full, folder / "optimizer.pt")
+            torch.save(full, folder / "optimizer.partial")  # a kill leaves Trainer's file whole
+            (folder / "optimizer.partial").replace(folder / "optimizer.pt")
 
 
 def main() -> None:

@@ -1,7 +1,6 @@
 """Models inside torch's DistributedDataParallel."""
 
 import gc
-import warnings
 from typing import Any
 
 import torch
@@ -9,6 +8,7 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from onebit import _core, arguments
+from onebit.torch.warning import warn
 
 
 # torch compares the annotations, which must not be texts.
@@ -19,12 +19,12 @@ def ddp_hook(
     """A communication hook with which DistributedDataParallel averages nothing and leaves that to
     the optimizer: `model.register_comm_hook(optimizer, onebit.torch.ddp_hook)`, before the first
     step. Gradients are then sent in step(), not during the backward pass."""
-    if not hasattr(optimizer, "_wait_for_step"):
+    if not hasattr(optimizer, "_leave_wrapper"):
         raise TypeError("optimizer must be one of onebit.torch, not "
                         f"{arguments.kind(optimizer)}: register_comm_hook(optimizer, ddp_hook)")
     arguments.instance(bucket, "bucket", dist.GradBucket,  # type: ignore[attr-defined]
                        "a bucket of DistributedDataParallel")
-    optimizer._wait_for_step("a model in DistributedDataParallel")
+    optimizer._leave_wrapper()
     future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
     future.set_result(bucket.buffer())
     return future
@@ -45,8 +45,8 @@ def take_over(optimizer: Any, parameters: list[torch.nn.Parameter]) -> None:
                 "averages gradients before the optimizer sends one bit: train the module itself, "
                 "or register no hook but onebit.torch.ddp_hook")
         one.register_comm_hook(optimizer, ddp_hook)
-        optimizer._wait_for_step("a model in DistributedDataParallel")
-        warnings.warn(
+        optimizer._leave_wrapper()
+        warn(
             "the model is in DistributedDataParallel. From now on the optimizer averages in its "
             "place, and gradients are sent in step(). Train the module itself, and they leave "
-            "during the backward pass", stacklevel=5)
+            "during the backward pass")

@@ -190,24 +190,25 @@ class EngineOptimizer(torch.optim.Optimizer):
     def _make_engine(self) -> FlatParameters:
         """All ranks place the parameters as rank 0's backward pass has completed them."""
         order = self._first_passes.agree(self._ranks, len(self._trained))
-        self._waits = self._waits or self._first_passes.are_added_up
+        if self._first_passes.are_added_up and not self._waits:
+            self._waits = True
+            self._first_passes.warn_of_waiting(self._ranks)
         return self._placed(order[::-1])
 
     def _placed(self, order: list[int]) -> FlatParameters:
-        number_of = {number: place for place, number in enumerate(self._used_groups())}
-        placed = [Trained(one.parameter, one.name, number_of[one.group], one.held)
+        used = self._used_groups()
+        placed = [Trained(one.parameter, one.name, used.index(one.group), one.held)
                   for one in self._trained]
-        size = self._ranks.size
         parameters.check_same_settings(self._ranks, self._recipe)
-        recipe = self._recipe | {"train_batch_size": size, "train_micro_batch_size_per_gpu": 1}
+        recipe = self._recipe | {"train_batch_size": self._ranks.size,
+                                 "train_micro_batch_size_per_gpu": 1}
         return FlatParameters(placed, order, json.dumps(recipe), self._ranks, self._threads)
 
     def _hook_of(self, index: int) -> Callable[[torch.Tensor], None]:
         reference = weakref.ref(self)  # a parameter must not keep its optimizer
 
         def hook(_: torch.Tensor) -> None:
-            optimizer = reference()
-            if optimizer is not None:
+            if (optimizer := reference()) is not None:
                 optimizer._arrived(index)
 
         return hook
@@ -239,7 +240,11 @@ class EngineOptimizer(torch.optim.Optimizer):
                 "the other ranks: use it from the first step on, or give the optimizer "
                 "overlap=False")
         self._waits = True
-        self._is_wrapped = self._is_wrapped or "DistributedDataParallel" in what
+
+    def _leave_wrapper(self) -> None:
+        """DistributedDataParallel averages nothing from now on."""
+        self._wait_for_step("a model in DistributedDataParallel")
+        self._is_wrapped = True
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -275,10 +280,10 @@ class EngineOptimizer(torch.optim.Optimizer):
                 return loss
         parameters.check_settings(self.param_groups, self._settings)
         rate, settings = self._rates()
-        engine = self._engine()
-        self._begun().begin()
+        engine = self._begun()
+        engine.begin()
         engine.set_groups(settings)
-        self._passes = []
+        self._passes.clear()
         self.last_step = engine.step(rate, scale)
         self.last_step["skipped_steps"] += self._skipped
         parameters.check_same_rates(self._ranks, engine.completed_steps, self.param_groups)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import torch
 
 from onebit import _core
+from onebit.torch.warning import warn
 
 
 class FirstPasses:
@@ -20,11 +19,6 @@ class FirstPasses:
         self._passes: dict[int, int] = {}
         self._latest: dict[int, tuple[int, int]] = {}
         self.are_added_up = False
-
-    @property
-    def order(self) -> list[int]:
-        """Parameters by their first gradient."""
-        return list(self._passes)
 
     def arrived(self, index: int, parameter: torch.nn.Parameter, accumulation: int) -> None:
         """A pass that may be the last of an accumulation has completed a gradient."""
@@ -41,18 +35,21 @@ class FirstPasses:
         self._latest.clear()
 
     def agree(self, ranks: _core.Ranks, count: int) -> list[int]:
-        """Returns the order of all `count` parameters on rank 0, those without a gradient last.
-        `are_added_up` is then whether a rank has seen it. Collective."""
-        order = self.order + [index for index in range(count) if index not in self._passes]
+        """Returns all `count` parameters by their first gradient on rank 0, and parameters without
+        one last. `are_added_up` is then whether a rank has seen it. Collective."""
+        order = list(self._passes) + [index for index in range(count) if index not in self._passes]
         shared = torch.tensor(order, dtype=torch.int64)
         ranks.broadcast(shared.numpy(), 0)
         seen = torch.tensor([float(self.are_added_up)], dtype=torch.float64)
         ranks.maximum(seen.numpy())
         self.are_added_up = bool(seen[0] > 0)
-        if self.are_added_up and ranks.size > 1:
-            warnings.warn(
+        return shared.tolist()
+
+    def warn_of_waiting(self, ranks: _core.Ranks) -> None:
+        """Says why gradients leave in step(), and how they would leave earlier."""
+        if ranks.size > 1:
+            warn(
                 "several backward passes have added to a gradient before the first step: gradients "
                 "are sent in step() and not during a pass. Set optimizer.accumulation, or put all "
                 "passes but the last into `with optimizer.no_sync():`, and they leave during the "
-                "last one", stacklevel=5)
-        return shared.tolist()
+                "last one")

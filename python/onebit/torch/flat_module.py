@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from torch.utils.dlpack import from_dlpack
 from onebit import _core
 from onebit.torch.device import device_of
 from onebit.torch.parameters import check_gradient
+from onebit.torch.warning import warn
 
 
 @dataclass
@@ -213,10 +213,10 @@ class FlatParameters:
         self._take_narrow()
         if self._sent_version not in (None, self._gradients._version) and not self._warned:
             self._warned = True
-            warnings.warn(
+            warn(
                 "gradients were changed after the backward pass had sent them: the other ranks do "
                 "not see the change. Clip with max_grad_norm=, scale the loss, or give the "
-                "optimizer overlap=False", stacklevel=4)
+                "optimizer overlap=False")
         if self._sent_version is None:
             self._collect()
             if scale != 1:

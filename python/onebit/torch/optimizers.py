@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 from onebit import arguments
 from onebit.torch.engine_optimizer import EngineOptimizer
+from onebit.torch.warning import warn
 
 # The types of arguments. The others are numbers. Values are checked as keys of a recipe.
 _FLAGS = ("bias_correction", "eps_inside_sqrt", "amsgrad", "cuda_aware", "overlap")
@@ -74,7 +74,7 @@ def _say_without_effect(**given: tuple[Any, Any, str]) -> None:
             value = _checked_one(name, value)
         if value is not usual and value != usual and name not in _said:
             _said.add(name)
-            warnings.warn(f"{name}={value!r} has no effect: {why}", stacklevel=4)
+            warn(f"{name}={value!r} has no effect: {why}")
 
 
 def _say_transport(deepspeed: Any, cuda_aware: bool, comm_backend_name: str) -> None:

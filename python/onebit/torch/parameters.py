@@ -178,10 +178,11 @@ def check_same_rates(ranks: _core.Ranks, updates: int, groups: list[dict[str, An
     # Mathematical functions of two machines may differ in the last bit.
     different = (largest - smallest > 1e-6 * largest).nonzero().view(-1).tolist()
     if different:
-        number, name = divmod(different[0], 2)[0], ("lr", "weight_decay")[different[0] % 2]
+        place = different[0]
+        number, kind = divmod(place, 2)
         raise _core.Error(
-            f"parameter group {number}: `{name}` is {own[different[0]]} on rank {ranks.rank}, and "
-            f"between {smallest[different[0]]} and {largest[different[0]]} on the ranks, so their "
+            f"parameter group {number}: `{('lr', 'weight_decay')[kind]}` is {own[place]} on rank "
+            f"{ranks.rank}, and between {smallest[place]} and {largest[place]} on the ranks, so their "
             "parameters are no longer equal. A schedule that follows a loss needs the mean of all "
             "ranks (torch.distributed.all_reduce)")
 

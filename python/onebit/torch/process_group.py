@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-import warnings
 from typing import Any
 
 import torch.distributed as dist
 
 from onebit import _core, arguments
+from onebit.torch.warning import warn
 
 
 def ranks_of(process_group: Any = None) -> _core.Ranks:
@@ -27,10 +27,10 @@ def ranks_of(process_group: Any = None) -> _core.Ranks:
             raise _core.Error("process_group= was given, but torch.distributed has no groups: call "
                               "torch.distributed.init_process_group() before")
         if os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
-            warnings.warn(
+            warn(
                 f"WORLD_SIZE is {os.environ['WORLD_SIZE']}, and torch.distributed has no group: this "
                 "process trains alone. Call torch.distributed.init_process_group() before the "
-                "optimizer is made", stacklevel=5)
+                "optimizer is made")
         return _core.one_rank()
     # new_group() returns a number on ranks that are not in the group.
     if process_group is not None and process_group is not dist.GroupMember.NON_GROUP_MEMBER:

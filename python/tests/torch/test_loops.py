@@ -46,9 +46,32 @@ def test_passes_are_added_up_without_a_word(of_model):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         first, second = run_ranks(2, work)
-    assert any("accumulation" in str(one.message) for one in caught)
+    assert [one.filename for one in caught if "accumulation" in str(one.message)] == [__file__] * 2
     assert torch.equal(first, second)
     assert torch.allclose(first, adamw_over_the_mean(5, 3, 2), atol=2e-5)
+
+
+def test_passes_that_wait_for_step_anyway_are_no_news():
+    def work(ranks):
+        model = make_model()
+        optimizer = ot.OnebitAdam(model.parameters(), freeze_step=100, ranks=ranks, threads=1,
+                                  overlap=False)
+        for _ in range(2):
+            inputs, targets = batch_of(0, ranks.rank)
+            cross_entropy(model(inputs), targets).backward()
+        optimizer.step()
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run_ranks(2, work)
+    assert not [one for one in caught if "accumulation" in str(one.message)]
+
+
+def test_a_process_of_a_launcher_without_a_group_says_that_it_is_alone(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.warns(UserWarning, match="WORLD_SIZE is 2, .* this process trains alone") as caught:
+        ot.OnebitAdam(make_model().parameters())
+    assert caught[0].filename == __file__
 
 
 def test_gradients_that_were_cleared_are_not_added_up():
