@@ -44,6 +44,8 @@ ONE_PLACE = [
      "order: require_call() of onebit/ground/base/error.h, or read it into a variable first"),
     (re.compile(r"\bfmt::print\(\s*stderr|\bstd::cerr\b"), set(),
      "ends a run if the terminal or the disk of the log fails: show() of onebit/ground/base/log.h"),
+    (re.compile(r"\bstd::random_device\b"), set(),
+     "asks for a newer C library than wheels may: random_id() of onebit/ground/base/machine.h"),
 ]
 LINK = re.compile(r"\bhttps?://([\w.-]+)")
 # Documentation may be linked. Packages come from whatever the system is set up to use.

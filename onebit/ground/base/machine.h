@@ -51,8 +51,8 @@ int64_t raise_open_files(int64_t wanted);
 // an executable file of this name. An empty entry of PATH is the working directory.
 std::optional<Path> path_of_program(const std::string& program);
 
-// 64 bits of the system's entropy by which a process identifies itself: two processes practically
-// never draw the same number.
+// 64 bits of the system's entropy, for example a process's name for itself: nobody can guess them,
+// and two processes practically never draw the same number.
 uint64_t random_id();
 
 }  // namespace onebit

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <random>
-
 #include "onebit/ground/base/json.h"
+#include "onebit/ground/base/machine.h"
 #include "onebit/ground/metrics/chart.h"
 
 namespace onebit::serve {
@@ -30,8 +29,7 @@ constexpr Example kExamples[] = {
 
 // A value of a page, which the header names: no other script or style runs.
 std::string nonce() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
+  return fmt::format("{:016x}{:016x}", random_id(), random_id());
 }
 
 std::string model_list(const std::vector<PageModel>& models) {
