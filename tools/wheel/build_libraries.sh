@@ -151,8 +151,9 @@ build_icu() {
   cmake_library icu . "-DICU_SOURCE=$folder/sources/icu/source"
 }
 
-# Products and reorders of f32 and bf16 are all that onebit calls. What computes other primitives and
-# other types is not even compiled, which takes most of the time. The threads are onebit's own.
+# onebit calls products and reorders of f32 and bf16, products of u8 with s8, and reorders of s8.
+# What computes other primitives and other types is not even compiled, which takes most of the time.
+# The threads are onebit's own.
 build_onednn() {
   local unused='/s8x8s32/jit_[^/]*(gemm_s8u8s32|_u8_copy_)[^/]*[.]cpp$|/(lrn|rnn|shuffle|prelu|capi)/[^/]*[.]cpp$'
   unused+='|/jit_uni_(binary|binary_kernel|eltwise|eltwise_int|xf16_sum|sparse_matmul)[.]cpp$'
@@ -161,15 +162,16 @@ build_onednn() {
   unused+='|/jit_[^/]*(conv_|convolution|deconv|pool|normalization|resampling|softmax'
   unused+='|brgemm_inner_product|_dw_|x8s8s32x|_reduction)[^/]*[.]cpp$'
   leave_out onednn/src/cpu/x64/CMakeLists.txt "$unused"
-  unused='/rnn/[^/]*[.]cpp$|/cpu_reorder_(comp|regular_(f16|f32_f16|f32_s32|f32_s8|f32_u8|f32_fp8|fp4|fp8|s32|s4|s8'
-  unused+='|u4|u8))[^/]*[.]cpp$|/matmul/gemm_x8s8s32x[^/]*[.]cpp$'
+  unused='/rnn/[^/]*[.]cpp$|/cpu_reorder_(comp|regular_(f16|f32_f16|f32_s32|f32_s8|f32_u8|f32_fp8|fp4|fp8|s32|s4|u4'
+  unused+='|u8))[^/]*[.]cpp$|/matmul/gemm_x8s8s32x[^/]*[.]cpp$'
   unused+='|/(nchw|nhwc|ncsp|nspc)_[^/]*[.]cpp$|/cpu/gemm_(convolution[^/]*|x8s8s32x[^/]*|inner_product)[.]cpp$'
   unused+='|/(ref|simple)_(batch|conv|deconv|group|inner|layer|lrn|pool|reduction|resampling|shuffle'
   unused+='|softmax)[^/]*[.]cpp$'
   leave_out onednn/src/cpu/CMakeLists.txt "$unused"
   # Removes what is not compiled from the tables of implementations.
-  sed -i -E '/impl_list_map\(\)\},/{/regular_(f32_f32|f32_bf16|bf16)_/!d}' \
+  sed -i -E '/impl_list_map\(\)\},/{/regular_(f32_f32|f32_bf16|bf16|s8)_/!d}' \
     "$folder/sources/onednn/src/cpu/reorder/cpu_reorder.cpp"
+  sed -i '/rnn_/d' "$folder/sources/onednn/src/cpu/reorder/cpu_reorder_regular_s8.cpp"
   sed -i -e '/gemm_x8s8s32x_matmul/d' -e '/SPARSE.*matmul_t)$/d' \
     "$folder/sources/onednn/src/cpu/matmul/cpu_matmul_list.cpp"
   cmake_library onednn . -DONEDNN_LIBRARY_TYPE=STATIC -DONEDNN_CPU_RUNTIME=THREADPOOL \

@@ -16,14 +16,27 @@ from conftest import onebit as program, sentence, write
 TEXTS = [sentence(i, 3 + i % 6) for i in range(50)] + [""]
 
 
-def test_vectors_equal_the_programs(folder, pretrained):
-    encoder = onebit.Encoder(pretrained, threads=1)
+def processor_has(*flags):
+    lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    return any(set(flags) & set(line.split()) for line in lines if line.startswith("flags"))
+
+
+@pytest.mark.parametrize("compute", ["f32", "bf16", "int8"])
+def test_vectors_equal_the_programs(folder, pretrained, compute):
+    if compute == "int8" and not processor_has("avx512_vnni", "avx_vnni", "amx_int8"):
+        with pytest.raises(onebit.Error, match="VNNI"):
+            onebit.Encoder(pretrained, compute=compute)
+        return
+    encoder = onebit.Encoder(pretrained, compute=compute, threads=1)
     write(folder / "texts.jsonl", "".join(json.dumps({"text": t}) + "\n" for t in TEXTS))
     program("embed", "encode", "-m", pretrained, "-i", folder / "texts.jsonl", "-o",
-            folder / "vectors.npy", "--threads", 1)
+            folder / "vectors.npy", "--threads", 1, "--compute", compute)
     vectors = encoder.encode(TEXTS)
     assert vectors.dtype == np.float32 and vectors.shape == (len(TEXTS), encoder.dimensions)
     assert np.array_equal(vectors, np.load(folder / "vectors.npy"))
+    exact = onebit.Encoder(pretrained, threads=1).encode(TEXTS)
+    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(exact, axis=1)
+    assert ((vectors * exact).sum(1) / lengths).min() > 0.99
 
 
 def test_settings_of_an_encoder(pretrained):
