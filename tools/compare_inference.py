@@ -3,8 +3,9 @@
 them other programs with the same sentence model.
 
   compare_inference.py PROGRAM MODEL_FOLDER XQUAD.json [--threads 1] [--rounds 5] [--rivals FOLDER]
-      (numpy; for --rivals onnxruntime, openvino, nncf, ctranslate2, tokenizers; to prepare them
-      also torch, transformers and onnx)
+      (numpy; for --rivals what is to be compared of onebit, sentence-transformers, onnxruntime,
+      openvino with nncf, and ctranslate2, and tokenizers; to prepare them also torch, transformers
+      and onnx)
 
 MODEL_FOLDER is a sentence model, such as all-MiniLM-L6-v2 (check_sentence_vectors.py says where it
 is), XQUAD.json a file of SQuAD's form. All programs take turns in every round, so that other work
@@ -17,8 +18,10 @@ one), by the peak of memory, by cosines with f32, and by hit@1: how often a ques
 the paragraph it was asked about. Then f32 and int8 are compared again with the processor's bf16
 switched off (ONEDNN_MAX_CPU_ISA=AVX512_CORE_VNNI), as on processors that have none.
 
---rivals FOLDER adds onnxruntime, OpenVINO and CTranslate2 in f32 and int8, each with the batch size
-that is best for it. FOLDER gets their copies of the model, and may be kept for the next call.
+--rivals FOLDER adds onebit's Python package and sentence-transformers in f32 and bf16, and
+onnxruntime, OpenVINO and CTranslate2 in f32 and int8. Other programs have the batch size that is
+best for them. What is not installed is named and left out. FOLDER gets their copies of the model,
+and may be kept for the next call.
 Fails if int8's cosines or hit@1 are worse than onebit promises (docs/performance.md).
 """
 import argparse
@@ -185,13 +188,16 @@ def main():
     if given.rivals:
         subprocess.run([sys.executable, "-B", Path(__file__).with_name("rival_inference.py"),
                         "prepare", "all", given.model, given.rivals, given.xquad], check=True)
-        for backend in ("onnxruntime f32", "onnxruntime int8", "openvino f32", "openvino bf16",
+        for backend in ("onebit.Encoder f32", "onebit.Encoder bf16", "sentence-transformers f32",
+                        "sentence-transformers bf16", "onnxruntime f32", "onnxruntime int8", "openvino f32", "openvino bf16",
                         "openvino int8", "ctranslate2 f32", "ctranslate2 int8"):
             try:
                 rivals.append(Rival(given, backend))
             except OSError as error:
                 print(error)
         for rival in rivals:
+            if rival.name.startswith("onebit"):  # has the program's
+                continue
             for kind, (texts, batch) in texts_of.items():
                 if batch is None:
                     rival.tune(kind, texts[:32])

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Sentence vectors by onnxruntime, OpenVINO and CTranslate2, for compare_inference.py.
+"""Sentence vectors by onebit's Python package, sentence-transformers, onnxruntime, OpenVINO and
+CTranslate2, for compare_inference.py.
 
   rival_inference.py prepare all MODEL_FOLDER FOLDER XQUAD.json
       writes each program's copies of the model into FOLDER, unless they are there
@@ -7,10 +8,12 @@
       reads [texts, batch, file] lines, writes vectors of length 1 to the file, and answers with
       {"seconds": of the processor, "peak": MB}
 
-Texts are sorted by length and padded to the longest of a batch (CTranslate2 pads by itself). The
-int8 of onnxruntime is dynamic, with weights by channel. CTranslate2's is dynamic, by row and
-channel. OpenVINO's is static, calibrated by nncf on 150 of the texts, which favours it.
+The first two get the texts as they are. For the others, texts are sorted by length and padded to
+the longest of a batch (CTranslate2 pads by itself). The int8 of onnxruntime is dynamic, with
+weights by channel. CTranslate2's is dynamic, by row and channel. OpenVINO's is static, calibrated
+by nncf on 150 of the texts, which favours it.
 """
+import functools
 import json
 import os
 import random
@@ -170,9 +173,37 @@ def ctranslate2_hidden(folder, kind, threads):
     return hidden
 
 
+def onebit_encode(model, kind, threads):
+    import onebit
+
+    @functools.cache
+    def encoder(batch):
+        return onebit.Encoder(model, compute=kind, threads=threads, batch_size=batch,
+                              max_sequence_length=LENGTH, normalize=True)
+
+    return lambda texts, batch: encoder(batch).encode(texts)
+
+
+def sentence_transformers_encode(model, kind, threads):
+    import torch
+    from sentence_transformers import SentenceTransformer
+    torch.set_num_threads(threads)
+    types = {"f32": torch.float32, "bf16": torch.bfloat16}
+    encoder = SentenceTransformer(str(model), device="cpu",
+                                  model_kwargs={"torch_dtype": types[kind]})
+    encoder.max_seq_length = LENGTH
+    return lambda texts, batch: encoder.encode(
+        texts, batch_size=batch, normalize_embeddings=True, show_progress_bar=False,
+        convert_to_numpy=True).astype("float32")
+
+
 def make_encoder(backend, model, folder, threads):
     import numpy
     program, kind = backend.split()
+    whole = {"onebit.Encoder": onebit_encode,
+             "sentence-transformers": sentence_transformers_encode}.get(program)
+    if whole:
+        return whole(model, kind, threads)
     hidden = {"onnxruntime": onnxruntime_hidden, "openvino": openvino_hidden,
               "ctranslate2": ctranslate2_hidden}[program](folder, kind, threads)
     encode_batch = tokenizer(model).encode_batch
