@@ -141,9 +141,10 @@ class EngineOptimizer(torch.optim.Optimizer):
         found = list(parameters.trained(groups, first))
         self._frozen += parameters.frozen(groups, first)
         parameters.check_settings(self.param_groups, self._settings)
-        parameters.check_on_one_device(
-            [(one.name, one.parameter) for one in self._trained[:1]]
-            + [(name, parameter) for _, name, parameter in found])
+        together = ([(one.name, one.parameter) for one in self._trained]
+                    + [(name, parameter) for _, name, parameter in found])
+        parameters.check_on_one_device(together)
+        parameters.check_own_memory(together)
         parameters.check_same_on_ranks(self._ranks, found)
         all_held = [parameters.held_entries(self.param_groups[number], name, parameter)
                     for number, name, parameter in found]
@@ -336,6 +337,7 @@ class EngineOptimizer(torch.optim.Optimizer):
         state["onebit"] = {
             "ranks": self._ranks.size,
             "order": engine.order if engine else None,
+            "shapes": states.shapes(self._trained),
             "waits": self._waits,
             "skipped": self._skipped,
             "engines": {self._ranks.rank: engine.state(with_values)} if engine else {},
@@ -357,9 +359,7 @@ class EngineOptimizer(torch.optim.Optimizer):
         has_engine = saved["order"] is not None
         if has_engine:
             states.check_ranks(saved, self._ranks)
-            if sorted(saved["order"]) != list(range(len(self._trained))):
-                raise _core.Error(f"the state is of {len(saved['order'])} parameters and is loaded "
-                                  f"by an optimizer of {len(self._trained)}")
+            states.check_parameters(saved, self._trained)
         masks = [group.get("exp_avg_mask") for group in self.param_groups]
         super().load_state_dict(state)
         for group, mask in zip(self.param_groups, masks):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from onebit import arguments
+from onebit import _core, arguments
 from onebit.torch.engine_optimizer import EngineOptimizer
 from onebit.torch.warning import warn
 
@@ -14,6 +14,7 @@ _FLAGS = ("bias_correction", "eps_inside_sqrt", "amsgrad", "cuda_aware", "overla
 _WHOLE = ("var_freeze_step", "var_update_scaler", "local_step_scaler", "local_step_clipper",
           "steps")
 _TEXTS = ("clip", "comm_backend_name")
+_CLIPS = ("by_bucket", "exact")
 
 
 def checked(given: dict[str, Any]) -> dict[str, Any]:
@@ -55,6 +56,8 @@ def _recipe(
     run: dict[str, Any] = {"overlap": given["overlap"], "bucket_mb": given["bucket_mb"]}
     if steps is not None:
         run["steps"] = arguments.whole(steps, "steps")
+    if given["clip"] not in _CLIPS:
+        raise _core.Error(f"clip is {clip!r}; it must be one of {', '.join(map(repr, _CLIPS))}")
     if given["max_grad_norm"] > 0 and overlap:
         run["clip"] = given["clip"]
     return {"optimizer": {"type": kind, "params": checked(settings)},
@@ -62,6 +65,7 @@ def _recipe(
 
 
 _RUN_OPTIONS = ("clip", "overlap", "bucket_mb", "steps")
+_ENGINE_OPTIONS = ("process_group", "ranks_per_node", "threads", "ranks")
 
 _said: set[str] = set()
 
@@ -93,6 +97,10 @@ class _DeepSpeedOptimizer(EngineOptimizer):
     def __init__(self, params: Iterable[Any], kind: str, settings: dict[str, Any],
                  max_grad_norm: float, options: dict[str, Any]) -> None:
         run = {key: options.pop(key) for key in _RUN_OPTIONS if key in options}
+        for name in options.keys() - set(_ENGINE_OPTIONS):
+            known = ", ".join((*_ENGINE_OPTIONS[:-1], *_RUN_OPTIONS))
+            raise TypeError(f"{type(self).__name__}() has no argument {name!r}. Besides DeepSpeed's "
+                            f"it has {known}")
         super().__init__(params, _recipe(kind, settings, max_grad_norm=max_grad_norm, **run),
                          **options)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import numbers
 from collections.abc import Iterator
 from typing import Any
@@ -27,6 +26,8 @@ _WHOLE = ("its gradient is divided over the ranks too, and error feedback needs 
 
 _STILL = ("set requires_grad before the optimizer is made. To train a parameter in a part of the run, "
           "leave it True, and give it a group whose `lr` is 0 in the other part")
+
+_LARGEST = torch.finfo(torch.float32).max
 
 # Ranks compare their learning rates after so many updates, and after 1, 2, 4 ... of the first ones.
 _UPDATES_BETWEEN_COMPARISONS = 64
@@ -134,6 +135,15 @@ def check_on_one_device(parts: list[tuple[str, torch.nn.Parameter]]) -> None:
                               "a rank for each device, with the whole model on it")
 
 
+def check_own_memory(parts: list[tuple[str, torch.nn.Parameter]]) -> None:
+    """Error: two parameters share memory, so that each of them would move both."""
+    places = sorted((one.data_ptr(), one.numel() * one.element_size(), name) for name, one in parts)
+    for (begin, size, before), (end, _, name) in zip(places, places[1:]):
+        if end < begin + size:
+            raise _core.Error(f"parameters {before} and {name} share memory: where a module shares a "
+                              "weight, both have the same torch.nn.Parameter. Else clone() one of them")
+
+
 def check_same_on_ranks(ranks: _core.Ranks, parts: list[tuple[int, str, torch.nn.Parameter]]
                         ) -> None:
     """Error: another rank has other parameters. Collective."""
@@ -170,7 +180,7 @@ def check_same_rates(ranks: _core.Ranks, updates: int, groups: list[dict[str, An
     is_early = updates & (updates - 1) == 0  # a power of two
     if updates % _UPDATES_BETWEEN_COMPARISONS != 0 and not is_early:
         return
-    own = torch.tensor([_number(group, number, name, 0.0) for number, group in enumerate(groups)
+    own = torch.tensor([_number(group, number, name) for number, group in enumerate(groups)
                         for name in ("lr", "weight_decay")], dtype=torch.float64)
     bounds = torch.cat([own, -own])
     ranks.maximum(bounds.numpy())
@@ -204,32 +214,34 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _number(group: dict[str, Any], number: int, name: str, usual: float) -> float:
-    given = group.get(name, usual)
+def _number(group: dict[str, Any], number: int, name: str) -> float:
+    if name not in group:
+        raise _core.Error(f"parameter group {number} has no `{name}`")
+    given = group[name]
     if isinstance(given, torch.Tensor) and given.numel() == 1:  # as torch's optimizers take it
         given = given.item()
     if isinstance(given, bool) or not isinstance(given, numbers.Real):
         raise TypeError(f"parameter group {number}: `{name}` must be a number, not "
                         f"{arguments.kind(given)}")
     value = float(given)
-    if not math.isfinite(value) or value < 0:
-        raise _core.Error(f"parameter group {number}: `{name}` is {value}: it must be a number of "
-                          "at least 0")
+    if not 0 <= value <= _LARGEST:
+        raise _core.Error(f"parameter group {number}: `{name}` is {value}: it must be a number from "
+                          f"0 to {_LARGEST:.1e}")
     return value
 
 
 def check_numbers(groups: list[dict[str, Any]]) -> None:
     """Error: a group's learning rate or weight decay is not a number of at least 0."""
     for number, group in enumerate(groups):
-        _number(group, number, "lr", 0.0)
-        _number(group, number, "weight_decay", 0.0)
+        _number(group, number, "lr")
+        _number(group, number, "weight_decay")
 
 
 def rates(groups: list[dict[str, Any]], used: list[int]) -> tuple[float, list[tuple[float, float]]]:
     """Returns the largest learning rate, and for each of the groups in `used` the factor that makes
     it the group's, and the group's weight decay."""
-    own = [_number(groups[number], number, "lr", 0.0) for number in used]
-    decays = [_number(groups[number], number, "weight_decay", 0.0) for number in used]
+    own = [_number(groups[number], number, "lr") for number in used]
+    decays = [_number(groups[number], number, "weight_decay") for number in used]
     largest = max(own)
     return largest, [(rate / largest if largest > 0 else 1.0, decay)
                      for rate, decay in zip(own, decays)]

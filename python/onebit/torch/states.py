@@ -9,10 +9,12 @@ from typing import Any
 import torch
 
 from onebit import _core, arguments
+from onebit.torch.flat_module import Trained
 
-# Of a state under "onebit": the number of ranks, the order of the parameters in the engine, whether
-# gradients wait for step(), the updates that a GradScaler has skipped, the engine's state by rank.
-_ENTRIES = {"ranks", "order", "waits", "skipped", "engines"}
+# Of a state under "onebit": the number of ranks, the order of the parameters in the engine, their
+# shapes, whether gradients wait for step(), the updates that a GradScaler has skipped, the engine's
+# state by rank.
+_ENTRIES = {"ranks", "order", "shapes", "waits", "skipped", "engines"}
 
 
 def merged(states: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -53,6 +55,21 @@ def check_ranks(saved: dict[str, Any], ranks: _core.Ranks) -> None:
             f"the state is of rank {', '.join(map(str, present))} of {count} and is loaded by rank "
             f"{ranks.rank} of {ranks.size}: load a list of the states of all ranks, or what "
             "full_state_dict() has returned")
+
+
+def shapes(trained: list[Trained]) -> list[list[int]]:
+    return [list(one.parameter.shape) for one in trained]
+
+
+def check_parameters(saved: dict[str, Any], trained: list[Trained]) -> None:
+    """Error: the state is of other parameters."""
+    if len(saved["shapes"]) != len(trained) or len(saved["order"]) != len(trained):
+        raise _core.Error(f"the state is of {len(saved['shapes'])} parameters and is loaded by an "
+                          f"optimizer of {len(trained)}")
+    for one, theirs, own in zip(trained, saved["shapes"], shapes(trained)):
+        if list(theirs) != own:
+            raise _core.Error(f"the state is of another model: parameter {one.name} has the shape "
+                              f"{tuple(own)}, and had {tuple(theirs)} when it was saved")
 
 
 def gathered(state: dict[str, Any], ranks: _core.Ranks) -> dict[str, Any] | None:

@@ -258,3 +258,26 @@ def test_wrong_arguments_are_errors_of_their_key(argument):
         train(model, ot.OnebitAdam(model.parameters(), **argument), 1)
 
     refused(next(iter(argument)), work)
+
+
+def test_parameters_that_share_memory_are_refused():
+    memory = torch.zeros(8)
+    shared, inside = torch.nn.Parameter(memory[:5]), torch.nn.Parameter(memory[4:])
+    refused("0 of group 0 and 1 of group 0 share memory", lambda: ot.OnebitAdam([shared, inside]))
+    refused("share memory", lambda: ot.OnebitAdam([shared, torch.nn.Parameter(memory[:2])]))
+    optimizer = ot.OnebitAdam([shared])
+    refused("share memory", lambda: optimizer.add_param_group({"params": [inside]}))
+    ot.OnebitAdam([torch.nn.Parameter(memory[:4]), inside])
+
+
+def test_settings_that_mean_nothing_are_refused():
+    weight = torch.nn.Parameter(torch.ones(4))
+    refused("clip is 'never'; it must be one of 'by_bucket', 'exact'",
+            lambda: ot.OnebitAdam([weight], clip="never"))
+    refused("`lr` is 1e\\+40: it must be a number from 0", lambda: ot.OnebitAdam([weight], lr=1e40))
+    with pytest.raises(TypeError, match="OnebitLamb.. has no argument 'momentum'.*bucket_mb"):
+        ot.OnebitLamb([weight], momentum=0.9)
+    optimizer = ot.OnebitAdam([weight], threads=1)
+    del optimizer.param_groups[0]["lr"]
+    weight.sum().backward()
+    refused("group 0 has no `lr`", optimizer.step)

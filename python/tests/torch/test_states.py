@@ -92,6 +92,19 @@ def test_a_state_that_is_not_enough_is_named():
     refused("8 parameters and is loaded by an optimizer of 2", other_model)
 
 
+# Of shapes that take equal room in the engine's buffers.
+def test_a_state_of_another_model_is_refused():
+    def of(inputs):
+        model = torch.nn.Linear(inputs, 3)
+        optimizer = ot.OnebitAdam(model.parameters(), threads=1)
+        model(torch.ones(2, inputs)).sum().backward()
+        optimizer.step()
+        return optimizer
+
+    refused(r"another model: parameter 0 of group 0 has the shape \(3, 5\), and had \(3, 4\)",
+            lambda: of(5).load_state_dict(of(4).state_dict()))
+
+
 def test_a_state_before_the_first_step_is_loaded():
     first, second = make_model(), make_model()
     optimizer = ot.OnebitAdam(first.parameters(), lr=1e-2)
