@@ -96,6 +96,9 @@ try_wheel() {
   "$venv/bin/pip" install --quiet --disable-pip-version-check pytest nanobind
   hidden "$venv/bin/pip" install --quiet --disable-pip-version-check "$2"
   hidden tools/package/try_package.sh "$venv/bin/onebit" tcp "$venv/bin/python"
+  # Where there is an MPI, the module finds the plug-in.
+  command -v mpirun >/dev/null || return 0
+  "$venv/bin/python" -c 'import onebit; assert onebit.doctor()["mpi"], "the module finds no MPI"'
 }
 
 # hidden COMMAND...: runs a command where nobody sees compilers, MPI and the libraries of the build.

@@ -1,5 +1,7 @@
 #include "onebit/exchange/transport/mpi_job.h"
 
+#include <dlfcn.h>
+
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -29,16 +31,25 @@ constexpr const char* kRemedy =
     "onebit is a package), name a shared object for "
     "another one in ONEBIT_MPI, or connect the ranks by TCP (ONEBIT_TRANSPORT=tcp)";
 
+// The folder of the program or shared object that this code is in: Python's module is in a folder
+// of its own.
+files::path own_folder() {
+  Dl_info own{};
+  if (::dladdr(reinterpret_cast<const void*>(&mpi_problem), &own) == 0) return {};
+  return files::path(own.dli_fname).parent_path();
+}
+
 // Where the shared object is: beside the program, or in the folder of libraries beside its folder,
-// or where it was installed or built.
+// or, in a wheel, beside the program that the wheel contains, or where it was installed or built.
 std::string plugin_path() {
   if (const char* given = std::getenv(kPluginVariable)) return given;
   const std::string_view built = ONEBIT_MPI_PLUGIN;
   const files::path name = files::path(built).filename();
   std::error_code error;
   const files::path folder = files::read_symlink("/proc/self/exe", error).parent_path();
-  for (const files::path& place : {folder / name, folder.parent_path() / "lib" / "onebit" / name,
-                                   files::path(ONEBIT_MPI_INSTALLED) / name}) {
+  for (const files::path& place :
+       {folder / name, folder.parent_path() / "lib" / "onebit" / name, own_folder() / "bin" / name,
+        files::path(ONEBIT_MPI_INSTALLED) / name}) {
     if (files::exists(place, error)) return place.string();
   }
   return std::string(built);
