@@ -65,9 +65,12 @@ void add_parameter(ParameterTable& table, const ParameterTuple& parameter) {
   table.add(std::move(declaration));
 }
 
-engine::EngineConfig config_of(const std::string& recipe) {
-  const Json document = parse_json(recipe, "the optimizer's arguments");
-  Keys keys(document, "the optimizer's arguments");
+constexpr const char* kArguments = "the optimizer's arguments";
+
+// `place` is where the recipe is, for errors.
+engine::EngineConfig config_of(const std::string& recipe, const std::string& place = kArguments) {
+  const Json document = parse_json(recipe, place);
+  Keys keys(document, place);
   engine::EngineConfig config = engine::parse_engine_config(keys);
   keys.check();
   return config;
@@ -293,7 +296,9 @@ void bind_engine(nb::module_& module) {
   module.def("has_cuda", [] { return cuda_version() != 0; });
   // Error: what the engine's constructor would refuse in the recipe.
   module.def(
-      "check_recipe", [](const std::string& recipe) { config_of(recipe); }, "recipe"_a);
+      "check_recipe",
+      [](const std::string& recipe, const std::string& place) { config_of(recipe, place); },
+      "recipe"_a, "place"_a = kArguments);
 }
 
 }  // namespace onebit::python

@@ -29,6 +29,9 @@ from onebit.deepspeed.launch import init_distributed
 from onebit.deepspeed.modules import log_dist, logger, make_modules
 from onebit.deepspeed.optimizer import DeepSpeedOptimizer
 
+#: The version of DeepSpeed whose interface this is: scripts compare it.
+__version__ = "0.16.5"
+
 make_modules(__name__)
 # No files: make_modules() has made them.
 from onebit.deepspeed.ops.transformer import (  # type: ignore[import-not-found] # noqa: E402

@@ -73,20 +73,37 @@ def save(engine: DeepSpeedEngine, folder: str, tag: str, client: dict[str, Any],
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
     ranks.barrier()
-    if writes:
-        schedule = engine.lr_scheduler
-        torch.save(client | {
-            "module": engine.module_state_dict(exclude_frozen),
-            "lr_scheduler": schedule.state_dict() if schedule else None,
-            "dp_world_size": engine.world_size,
-            "mp_world_size": 1,
-            "ds_config": engine.config,
-        } | {name: getattr(engine, name) for name in COUNTERS}, partial / MODEL_FILE)
-    torch.save({"optimizer": engine.optimizer.state_dict()}, partial / rank_file(ranks.rank))
+    try:
+        if writes:
+            schedule = engine.lr_scheduler
+            _write(client | {
+                "module": engine.module_state_dict(exclude_frozen),
+                "lr_scheduler": schedule.state_dict() if schedule else None,
+                "dp_world_size": engine.world_size,
+                "mp_world_size": 1,
+                "ds_config": engine.config,
+            } | {name: getattr(engine, name) for name in COUNTERS}, partial / MODEL_FILE)
+        _write({"optimizer": engine.optimizer.state_dict()}, partial / rank_file(ranks.rank))
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
     ranks.barrier()
     if writes:
         _publish(final, partial, tag if is_latest else None)
     ranks.barrier()
+
+
+def _write(values: dict[str, Any], path: pathlib.Path) -> None:
+    """Error: the file cannot be written, for example because its disk is full."""
+    try:
+        with open(path, "wb") as file:
+            torch.save(values, file)
+    except (OSError, RuntimeError) as error:
+        reason = error if isinstance(error, OSError) else error.__context__  # of what torch says
+        if not isinstance(reason, OSError):
+            raise
+        raise _core.Error(f"{path} cannot be written: {reason.strerror}. Checkpoints that are there "
+                          "already are unchanged") from error
 
 
 def _publish(final: pathlib.Path, partial: pathlib.Path, latest: str | None) -> None:
@@ -106,9 +123,13 @@ def save_values(engine: DeepSpeedEngine, folder: str, name: str, values: dict[st
     if _writes(engine):
         path = pathlib.Path(folder)
         path.mkdir(parents=True, exist_ok=True)
-        with open(path / f".{name}.partial", "wb") as file:
-            torch.save(values, file)
-        os.replace(path / f".{name}.partial", path / name)
+        partial = path / f".{name}.partial"
+        try:
+            _write(values, partial)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+        os.replace(partial, path / name)
     engine.optimizer.ranks.barrier()
 
 
@@ -123,7 +144,7 @@ def find(folder: str, tag: str | None) -> pathlib.Path | None:
         tag = latest.read_text(encoding="utf-8").strip()
     found = root / name_of(tag)
     if not (found / MODEL_FILE).is_file():
-        there = sorted(path.parent.name for path in root.glob(f"*/{MODEL_FILE}"))
+        there = sorted(path.parent.name for path in root.glob(f"[!.]*/{MODEL_FILE}"))
         raise _core.Error(f"{found}: there is no {MODEL_FILE}; the tags of {folder} are {there}")
     return found
 

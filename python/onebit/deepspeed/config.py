@@ -98,7 +98,8 @@ class DeepSpeedConfig:
         self._check_tensorboard()
         self._check_types()
         if "optimizer" in read:
-            _core.check_recipe(json.dumps(self.recipe() | {"run": {"steps": 2**31}}))
+            _core.check_recipe(json.dumps(self.recipe() | {"run": {"steps": 2**31}}),
+                               "config" if isinstance(config, dict) else str(config))
 
     def recipe(self) -> dict[str, Any]:
         """Returns the keys that the optimizer reads."""

@@ -3,6 +3,8 @@
 import argparse
 import json
 import os
+import pickle
+import resource
 
 import pytest
 import torch
@@ -273,6 +275,24 @@ def test_deepspeeds_own_checkpoint_gives_its_model(tmp_path):
     _, client = engine.load_checkpoint(str(tmp_path), "one", load_optimizer_states=False)
     assert client == {"epoch": 2} and engine.global_steps == 7
     assert torch.equal(values_of(engine.module), values_of(theirs))
+
+
+def test_a_save_that_fails_leaves_nothing_and_says_why(tmp_path):
+    engine = make_engine(SQUAD_CONFIG)
+    engine.save_checkpoint(str(tmp_path), "one")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(onebit.Error, match="model_states.pt cannot be written: File too large"):
+            engine.save_checkpoint(str(tmp_path), "two")
+        with pytest.raises(onebit.Error, match="cannot be written: File too large"):
+            engine.save_16bit_model(str(tmp_path))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        engine.save_checkpoint(str(tmp_path), "two", client_state={"f": lambda: 1})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "one"]
+    assert (tmp_path / "latest").read_text() == "one"
 
 
 def test_frozen_parameters_can_be_left_out_of_a_checkpoint(tmp_path):

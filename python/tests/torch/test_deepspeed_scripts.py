@@ -24,7 +24,7 @@ from test_optimizers import make_model, values_of
     ({"train_batch_size": 50}, "train_batch_size 50"),
     ({"train_batch_size": "auto"}, "train_batch_size"),
     ({"optimizer": {"type": "Lion"}}, "Lion"),
-    ({"optimizer": {"type": "OneBitAdam", "params": {"lrr": 1}}}, "lrr"),
+    ({"optimizer": {"type": "OneBitAdam", "params": {"lrr": 1}}}, "^config: .*lrr"),
     ({"tensorboard": {"enabled": True}}, "tensorboard"),
     ({"amp": {"enabled": True}}, "amp"),
     ({"curriculum_learning": {"enabled": True}}, "curriculum_learning"),
@@ -84,6 +84,8 @@ def test_configs_are_given_in_one_of_three_ways(tmp_path):
     ('{"train_batch_size": 4, "train_batch_size": 8}', "`train_batch_size` is there twice"),
     ('{"train_batch_size": 4,}', "config.json.*commas"),
     ("[]", "JSON object"),
+    ('{"train_batch_size": 4, "optimizer": {"type": "Adam", "params": {"lr": -1}}}',
+     "config.json: key `optimizer.params.lr` is -1"),
 ])
 def test_files_that_are_no_config(tmp_path, text, message):
     path = tmp_path / "config.json"
