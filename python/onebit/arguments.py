@@ -27,11 +27,15 @@ def kind(value: object) -> str:
 
 
 def text(value: object, name: str) -> str:
-    """A str that is Unicode: half of a surrogate pair is a UnicodeEncodeError."""
+    """A str that is Unicode. UnicodeEncodeError: it has half of a surrogate pair, for example a
+    path whose bytes are not UTF-8."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a str, not {kind(value)}")
-    if not value.isascii():
+    try:
         value.encode()
+    except UnicodeEncodeError as error:
+        error.reason += f", in {name}"
+        raise
     return value
 
 
@@ -138,8 +142,12 @@ def paths(value: object, name: str) -> list[str]:
 def weighted_paths(value: object, name: str) -> list[tuple[str, float]]:
     """A path, several, or a mapping from paths to weights."""
     if isinstance(value, Mapping):
-        return [(path(one, name), number(weight, f"{name}[{one!r}]"))
-                for one, weight in value.items()]
+        found = [(path(one, name), number(weight, f"{name}[{one!r}]"))
+                 for one, weight in value.items()]
+        for one, weight in found:
+            if weight <= 0:  # 0 is how a store without a weight is passed on
+                raise _core.Error(f"{name}[{one!r}] is {weight}: a weight must be above 0")
+        return found
     return [(one, 0.0) for one in paths(value, name)]
 
 
@@ -153,7 +161,12 @@ def named_paths(value: object, name: str) -> list[tuple[str, str]]:
 
 def _assignments(overrides: object) -> list[str]:
     if not isinstance(overrides, Mapping):
-        return texts(overrides, "overrides")
+        given = texts(overrides, "overrides")
+        for index, one in enumerate(given):
+            if "=" not in one:
+                raise _core.Error(f"overrides[{index}] is {one!r}: write key=value, for example "
+                                  "optimizer.params.lr=1e-4")
+        return given
     lines = []
     for key, value in overrides.items():
         if "=" in text(key, "a key of overrides"):

@@ -43,6 +43,8 @@ class Tokenizer:
         no [SEP]."""
         if isinstance(text, str):
             return self._tokenizer.encode(arguments.text(text, "text"))
+        if not isinstance(text, (list, tuple)):
+            raise TypeError(f"text must be a str or a list of them, not {arguments.kind(text)}")
         pairs = [self._tokenizer.encode(one) for one in arguments.texts(text, "text")]
         return [ids for ids, _ in pairs], [ranges for _, ranges in pairs]
 

@@ -144,7 +144,7 @@ def run_native(models):
     engine = objects["Engine"]
     right = {"Engine.load_state": ({0: engine.state(True)}, 1), "Engine.range": (0,),
              "Engine.set_groups": ([(1.0, 0.0)],), "Ranks.maximum": (np.zeros(2), ),
-             "Ranks.broadcast": (np.zeros(2), 0), "check_recipe": (adam,),
+             "Ranks.broadcast": (np.zeros(2), 0), "check_recipe": (adam, "a config"),
              "Batches.build": (0, True), "TokenStore.document": (0,)}
     usual = [("Sequence", []), ("list", []), ("dict", {}), ("Recipe", recipe), ("Ranks", alone),
              ("str", "x"), ("int", 1), ("float", 1.0), ("bool", False), ("object", None)]
@@ -291,3 +291,17 @@ if __name__ == "__main__":
         run_public(*sys.argv[2:])
     else:
         run_native(*sys.argv[2:])
+
+
+def test_errors_name_the_argument(models, tmp_path):
+    with pytest.raises(UnicodeEncodeError, match="surrogates not allowed, in folder"):
+        onebit.Encoder(os.fsdecode(b"/tmp/\xff"))
+    with pytest.raises(onebit.Error, match="stores.'store'. is 0.0: a weight must be above 0"):
+        onebit.Batches({"task": "pretrain"}, {"store": 0})
+    tokenizer = onebit.Tokenizer(models / "run")
+    for wrong in (None, b"text", 3):
+        with pytest.raises(TypeError, match="text must be a str or a list of them, not"):
+            tokenizer.encode(wrong)
+    with pytest.raises(onebit.Error, match="overrides.1. is 'steps': write key=value"):
+        onebit.train({"task": "pretrain"}, data="store", output=tmp_path / "run",
+                     overrides=["run.steps=1", "steps"])
