@@ -36,7 +36,8 @@ Ranks ranks_over_tcp(int rank, int size, const std::string& host, int port,
                                      .master = host,
                                      .port = port,
                                      .interfaces = interfaces,
-                                     .token = token})};
+                                     .token = token,
+                                     .check = &check_signals})};
 }
 
 using Bytes = nb::ndarray<nb::c_contig, nb::device::cpu>;
@@ -86,7 +87,10 @@ void bind_communicators(nb::module_& module) {
       .def(
           "abort",
           [](Ranks& ranks, const std::string& message) { ranks.communicator->abort(message); },
-          "message"_a, nb::call_guard<nb::gil_scoped_release>());
+          "message"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "leave", [](Ranks& ranks) { ranks.communicator->leave(); },
+          nb::call_guard<nb::gil_scoped_release>());
   module.def("one_rank", [] { return Ranks{comm::make_single_rank()}; });
   module.def("ranks_as_threads", &ranks_as_threads, "count"_a);
   module.def("ranks_over_tcp", &ranks_over_tcp, "rank"_a, "size"_a, "host"_a, "port"_a, "token"_a,

@@ -80,6 +80,11 @@ bool is_main_thread_with_default_handler() {
 
 }  // namespace
 
+void check_signals() {
+  const nb::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
 InterruptionWatch::InterruptionWatch(std::shared_ptr<comm::Communicator> communicator) {
   if (communicator->world_size() == 1 || !is_main_thread_with_default_handler()) return;
   Watched& all = watched();

@@ -7,6 +7,9 @@
 
 namespace onebit::python {
 
+// Throws the exception of a signal's handler. Called without the interpreter's lock.
+void check_signals();
+
 // While it lives, and only in the interpreter's main thread with its own handler of SIGINT, Ctrl-C
 // ends the waiting: a call that has not ended within a second fails on all ranks.
 class InterruptionWatch {

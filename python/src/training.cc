@@ -15,6 +15,7 @@
 #include "onebit/program/inspect/task_list.h"
 #include "onebit/training/commands/recipe_options.h"
 #include "onebit/training/training/training_loop.h"
+#include "python/src/interruption.h"
 #include "python/src/module.h"
 #include "python/src/recipes.h"
 
@@ -131,7 +132,8 @@ std::string train_on_this_rank(TrainingArguments& given, Host& host) {
       [&](Context& context, const training::Connection& connection) {
         summary = training::make_and_train(context, inspect::make_task, given.run, given.inputs,
                                            connection);
-      });
+      },
+      &check_signals);
   return json_text(result_of(given, summary, host));
 }
 

@@ -61,6 +61,27 @@ TEST(TcpCommunicator, ARankThatEndsEarlyIsNamed) {
             std::string::npos);
 }
 
+// It goes on without the others, who have what it sent before.
+TEST(TcpCommunicator, ARankThatLeavesIsNamed) {
+  std::atomic<int> received = 0;
+  const auto work = [&](comm::Communicator& world) {
+    const auto pair = world.duplicate();
+    std::vector<double> values(1000, 1);
+    world.all_reduce(std::span<double>(values), comm::Reduction::kSum);
+    received += static_cast<int>(values[0]);
+    if (world.rank() != 1) return pair->barrier();
+    world.leave();
+    world.leave();
+    for (comm::Communicator* one : {&world, pair.get()}) {
+      EXPECT_NE(message_of([&] { one->barrier(); }).find("rank 1 has left its group"),
+                std::string::npos);
+    }
+  };
+  EXPECT_NE(message_of([&] { run_tcp_world(3, work); }).find("rank 1 failed: it ended while rank"),
+            std::string::npos);
+  EXPECT_EQ(received, 9);
+}
+
 TEST(TcpCommunicator, RanksThatDisagreeAreNamed) {
   const auto about_sizes = [](comm::Communicator& world) {
     std::vector<std::byte> all(world.rank() == 0 ? 6 : 8);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <string>
 #include <thread>
@@ -88,6 +89,20 @@ TEST(TcpRendezvous, ARankThatDoesNotComeIsNamed) {
   }
 }
 
+// Ranks 0 and 1 wait for rank 2, and rank 1 alone for rank 0.
+TEST(TcpRendezvous, ACheckEndsTheWaiting) {
+  for (const size_t first : {0U, 1U}) {
+    std::vector<TcpOptions> options = options_of(3);
+    options.resize(2);
+    options.erase(options.begin(), options.begin() + static_cast<ptrdiff_t>(first));
+    std::atomic<int> calls = 0;
+    options[0].check = [&calls] { require(++calls < 3, "its user has had enough"); };
+    const std::vector<std::string> messages = outcomes(options);
+    expect_part(messages[0], "its user has had enough");
+    if (messages.size() > 1) expect_part(messages[1], "rank 1 cannot join the run");
+  }
+}
+
 // Ranks that come after the error find nobody.
 TEST(TcpRendezvous, TwoRanksWithOneNumberAreAnError) {
   std::vector<TcpOptions> options = options_of(4);
@@ -135,7 +150,7 @@ TEST(TcpRendezvous, AnotherVersionIsAnErrorOnAll) {
     } while (finish_connecting(socket, 1) != 0);
     ASSERT_EQ(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
-    const auto answer = receive_note(std::move(socket), 10, {});
+    const auto answer = receive_note(std::move(socket), 10, {}, [] {});
     EXPECT_EQ(answer.kind, TcpNoteKind::kFailed);
     expect_part(answer.note["reason"], "another version of onebit");
   });

@@ -35,8 +35,7 @@ class PeerError : public Error {
   int failed_rank_;
 };
 
-// Thrown when a transfer between ranks failed for a reason outside of the program. A retry may
-// succeed.
+// Thrown when a transfer failed for a reason outside of the program. A retry may succeed.
 class NetworkError : public Error {
  public:
   using Error::Error;
@@ -146,6 +145,8 @@ class Communicator {
   virtual void check_peers() const {}
   // Makes blocked and later calls of this rank on this communicator throw. From any thread.
   virtual void interrupt() = 0;
+  // Further calls of this process throw, and for the others it has ended. Threads: no effect.
+  virtual void leave() {}
 
   // Bytes that this rank has passed to the transport for other ranks through this communicator
   // (duplicates count separately). May be read from any thread.
@@ -167,8 +168,7 @@ class Communicator {
   // `members`: the ranks that passed `color`, in ascending order.
   virtual std::unique_ptr<Communicator> make_split(int color, const std::vector<int>& members) = 0;
 
-  // One message to and one from every other rank. Empty messages are not sent. This rank's own
-  // entries are empty.
+  // One message to and from every other rank. Empty ones are not sent. This rank's own are empty.
   struct Messages {
     std::string_view operation;  // for errors
     std::vector<std::span<const std::byte>> send;

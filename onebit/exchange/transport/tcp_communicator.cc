@@ -67,6 +67,7 @@ class TcpCommunicator : public comm::Communicator {
     *interrupted_ = true;
     mesh_->status().wake();
   }
+  void leave() override { mesh_->leave(); }
 
  protected:
   std::unique_ptr<comm::Communicator> make_duplicate() override {
@@ -86,6 +87,8 @@ class TcpCommunicator : public comm::Communicator {
   }
 
   std::unique_ptr<comm::Request::State> start(Messages messages) override {
+    require(!mesh_->has_left(), "rank {} has left its group: it cannot call {}", rank(),
+            messages.operation);
     auto transfer = std::make_shared<TcpTransfer>();
     transfer->operation = messages.operation;
     const int ranks = world_size();

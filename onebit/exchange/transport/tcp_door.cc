@@ -83,6 +83,7 @@ std::optional<TcpDoor::Visitor> TcpDoor::advance(Pending& pending) {
 
 std::optional<TcpDoor::Visitor> TcpDoor::wait(double seconds, std::span<const int> also) {
   for (const Stopwatch waited;;) {
+    check_();
     for (Pending& pending : pending_) {
       if (pending.is_over) continue;
       if (std::optional<Visitor> visitor = advance(pending)) return visitor;
@@ -138,9 +139,11 @@ void read_into(TcpNoteReader& reader, const Socket& socket) {
   }
 }
 
-TcpDoor::Visitor receive_note(Socket socket, double seconds, const TcpIdentity& identity) {
+TcpDoor::Visitor receive_note(Socket socket, double seconds, const TcpIdentity& identity,
+                              const std::function<void()>& check) {
   TcpNoteReader reader(identity, false);
   for (const Stopwatch waited; !reader.is_complete();) {
+    check();
     read_into(reader, socket);
     if (reader.is_complete()) break;
     const double left = seconds - waited.seconds();

@@ -19,8 +19,11 @@ namespace onebit::transport {
 
 class TcpDoor {
  public:
-  TcpDoor(std::vector<Socket> listeners, TcpIdentity identity)
-      : listeners_(std::move(listeners)), identity_(std::move(identity)) {}
+  // `check` is called while the door waits (TcpOptions).
+  TcpDoor(std::vector<Socket> listeners, TcpIdentity identity, std::function<void()> check)
+      : listeners_(std::move(listeners)),
+        identity_(std::move(identity)),
+        check_(std::move(check)) {}
 
   struct Visitor {
     Socket socket;
@@ -48,6 +51,7 @@ class TcpDoor {
 
   std::vector<Socket> listeners_;
   TcpIdentity identity_;
+  std::function<void()> check_;
   std::vector<Pending> pending_;
   std::deque<Socket> answered_;  // of processes that were refused, until they have read why
   int refused_ = 0;
@@ -59,7 +63,8 @@ void send_note(const Socket& socket, TcpNoteKind kind, const Json& content,
 // Reads what the note lacks and has arrived. Error: the connection is closed.
 void read_into(TcpNoteReader& reader, const Socket& socket);
 // The next note on a connection that this rank has made. Errors: the other end closes it, sends
-// something else, or nothing in `seconds`.
-TcpDoor::Visitor receive_note(Socket socket, double seconds, const TcpIdentity& identity);
+// something else, or nothing in `seconds`. `check` is called meanwhile.
+TcpDoor::Visitor receive_note(Socket socket, double seconds, const TcpIdentity& identity,
+                              const std::function<void()>& check);
 
 }  // namespace onebit::transport

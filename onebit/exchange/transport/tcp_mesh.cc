@@ -76,6 +76,7 @@ void TcpConnection::announce_failure(int failed_rank, const std::string& message
 
 void TcpConnection::say_farewell() {
   const std::lock_guard lock(mutex_);
+  if (says_farewell_) return;
   sender_.say_farewell();
   says_farewell_ = true;
   flush();
@@ -187,6 +188,11 @@ void TcpMesh::for_all(const Body& body) {
 
 void TcpMesh::withdraw(const TcpTransfer& transfer) {
   for_all([&](TcpConnection& one) { one.withdraw(transfer); });
+}
+
+void TcpMesh::leave() {
+  has_left_ = true;
+  for_all([](TcpConnection& one) { one.say_farewell(); });
 }
 
 void TcpMesh::fail_all(int failed_rank, const std::string& message) {

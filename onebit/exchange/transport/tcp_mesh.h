@@ -77,6 +77,9 @@ class TcpMesh {
   TcpConnection& connection(int peer) { return *connections_[static_cast<size_t>(peer)]; }
 
   void withdraw(const TcpTransfer& transfer);
+  // Says farewell to the other ranks before the end of this mesh.
+  void leave();
+  bool has_left() const { return has_left_; }
   // Tells all ranks that this one has failed, unless one has before.
   void fail_own(const std::string& message);
 
@@ -93,7 +96,7 @@ class TcpMesh {
   Socket watcher_, end_;  // an epoll, and an event that ends the thread
   std::vector<std::unique_ptr<TcpConnection>> connections_;
   int exceptions_at_start_;
-  std::atomic<bool> is_ending_{false};
+  std::atomic<bool> has_left_{false}, is_ending_{false};
   std::thread thread_;  // last: it uses the others
 };
 

@@ -2,6 +2,7 @@
 // program that embeds onebit.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -21,6 +22,9 @@ struct TcpOptions {
 
   std::string run, token;      // connections of others are refused
   double start_seconds = 300;  // for all ranks to come
+  // Called at least every second while this rank waits for others to come. What it throws ends the
+  // waiting.
+  std::function<void()> check = [] {};
   double silent_seconds = 30;  // a peer that acknowledges nothing for longer is lost
 };
 

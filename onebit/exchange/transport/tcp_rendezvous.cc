@@ -123,6 +123,7 @@ Socket Meeting::reach_master() const {
   double pause = kFirstPause;
   bool has_told = false;
   for (;;) {
+    options_.check();
     std::string reason;
     try {
       for (const TcpAddress& address : master_addresses()) {
@@ -168,7 +169,7 @@ Socket Meeting::connect_with(int peer, const Json& hello, const Socket& master) 
       require(error == 0, "{}", reason_of(error));
       send_note(socket, TcpNoteKind::kPeer, {{"rank", options_.rank}, {"to", peer}}, identity_,
                 true);
-      TcpDoor::Visitor answer = receive_note(std::move(socket), left(), identity_);
+      TcpDoor::Visitor answer = receive_note(std::move(socket), left(), identity_, options_.check);
       require(answer.kind == TcpNoteKind::kWelcome, "{}", text_in(answer.note, "reason"));
       return std::move(answer.socket);
     } catch (const Error& error) {
@@ -235,10 +236,10 @@ TcpWorld Meeting::as_first() {
     addresses = own_addresses(options_.interfaces);
   }
   std::vector<TcpEndpoint> endpoints;
-  TcpDoor for_peers(listen_for_peers(addresses, endpoints), identity_);
+  TcpDoor for_peers(listen_for_peers(addresses, endpoints), identity_, options_.check);
   TcpGathering gathering(options_, identity_);
   try {
-    TcpDoor for_all(std::move(listeners), identity_);
+    TcpDoor for_all(std::move(listeners), identity_, options_.check);
     const Json list = gathering.gather(for_all, hello_of(options_, endpoints));
     take_list(list);
     waited_.restart();
@@ -260,9 +261,9 @@ TcpWorld Meeting::as_first() {
 TcpWorld Meeting::as_other() {
   Socket master = reach_master();
   std::vector<TcpEndpoint> endpoints;
-  TcpDoor door(listen_for_peers(addresses_beside(master), endpoints), identity_);
+  TcpDoor door(listen_for_peers(addresses_beside(master), endpoints), identity_, options_.check);
   const auto next = [&](double seconds) {
-    TcpDoor::Visitor note = receive_note(std::move(master), seconds, identity_);
+    TcpDoor::Visitor note = receive_note(std::move(master), seconds, identity_, options_.check);
     master = std::move(note.socket);
     require(note.kind != TcpNoteKind::kFailed, "{}", text_in(note.note, "reason"));
     return note;

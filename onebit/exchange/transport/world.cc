@@ -94,14 +94,16 @@ std::string host_transport(const Launch& launch) {
   return launch.starter == "srun" && !mpi_is_there() && has_tcp_master() ? "tcp" : "mpi";
 }
 
-World::World() {
+World::World(const std::function<void()>& check) {
   const Launch launch = detect_launch();
   if (launch.world_size <= 1) {
     communicator_ = comm::make_single_rank();
     return;
   }
   if (host_transport(launch) == "tcp") {
-    communicator_ = make_tcp_world(tcp_options_from_environment(launch.rank, launch.world_size));
+    TcpOptions options = tcp_options_from_environment(launch.rank, launch.world_size);
+    options.check = check;
+    communicator_ = make_tcp_world(options);
     comm::run_rank(*communicator_, [&] { group_by_environment(*communicator_); });
     return;
   }

@@ -1,6 +1,7 @@
 // How this process was started, and the communicator that results.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -30,10 +31,11 @@ std::string host_transport(const Launch& launch);
 // otherwise one rank. The transport determines which ranks share a node, or ONEBIT_RANKS_A_NODE
 // does: that many consecutive ranks per node. Errors: several ranks were launched for MPI and it
 // cannot be used, or MPI sees another number of ranks than the starter started (the starter of
-// another MPI), and the errors of make_tcp_world().
+// another MPI), and the errors of make_tcp_world(). `check` is called while this rank waits for
+// others over TCP (TcpOptions).
 class World {
  public:
-  World();
+  explicit World(const std::function<void()>& check = [] {});
   comm::Communicator& communicator() { return *communicator_; }
   // Replaces communicator() by one for buffers on `device`, built on the previous one, which
   // stays alive. Collective.

@@ -115,8 +115,9 @@ void add_recipe_options(Command command, const KeyOptions& keys, RecipeOptions& 
 }
 
 int run_on_ranks(const DeviceOptions& device, const std::function<void()>& prepare,
-                 const std::function<void(Context&, const training::Connection&)>& body) {
-  transport::World world;
+                 const std::function<void(Context&, const training::Connection&)>& body,
+                 const std::function<void()>& check) {
+  transport::World world(check);
   comm::Communicator& communicator = world.communicator();
   set_log_rank(communicator.rank());
   comm::run_rank(communicator, [&] {

@@ -51,9 +51,12 @@ void add_recipe_options(Command command, const KeyOptions& keys, RecipeOptions& 
 
 // Calls `prepare` and `body` on this process's rank of the world that it was started in. `prepare`
 // checks everything that fails on all ranks alike, so that only rank 0 reports its errors. The
-// connection has the transport that the device and the recipe require.
-int run_on_ranks(const DeviceOptions& device, const std::function<void()>& prepare,
-                 const std::function<void(Context&, const training::Connection&)>& body);
+// connection has the transport that the device and the recipe require. `check` is called while this
+// rank waits for others to come (transport::World).
+int run_on_ranks(
+    const DeviceOptions& device, const std::function<void()>& prepare,
+    const std::function<void(Context&, const training::Connection&)>& body,
+    const std::function<void()>& check = [] {});
 
 // Trains the task that `make` makes of the recipe, with the overrides of the command line, and the
 // inputs.

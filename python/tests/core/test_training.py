@@ -246,6 +246,27 @@ def test_control_c_during_the_computation_saves_the_step(folder, pretrained, tmp
     assert (tmp_path / f"run/global_step{last}/model/model.safetensors").exists()
 
 
+@pytest.mark.parametrize("rank", [0, 1])
+def test_control_c_ends_the_waiting_for_ranks_that_do_not_come(rank, folder, tmp_path):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    code = script(tmp_path, f"""
+        import json, os, signal, threading, onebit
+        threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            onebit.train(json.loads({json.dumps(PRETRAIN)!r}), data={str(folder / "store")!r},
+                         output={str(tmp_path / "run")!r}, threads=1, quiet=True)
+        except KeyboardInterrupt:
+            print("interrupted")
+        """)
+    ranks = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
+             "MASTER_PORT": str(port)}
+    done = subprocess.run([sys.executable, code], capture_output=True, text=True, timeout=200,
+                          env=os.environ | ranks)  # they would wait for 300 seconds
+    assert done.stdout == "interrupted\n", done.stderr
+
+
 def test_handlers_of_the_host_run_while_it_trains(folder, pretrained, tmp_path):
     seen = []
     before = signal.signal(signal.SIGUSR1, lambda *_: seen.append("usr1"))

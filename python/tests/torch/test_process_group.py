@@ -33,7 +33,7 @@ def start(count, script, port):
             "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
         processes.append(subprocess.Popen(
             [sys.executable, "-c", PROLOGUE + textwrap.dedent(script)], env=environment,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
     return processes
 
 
@@ -63,6 +63,28 @@ def test_processes_agree_to_the_bit(port):
     assert [code for code, _, _ in results] == [0, 0, 0], results
     outs = {out for _, out, _ in results}
     assert len(outs) == 1 and outs.pop().startswith("compressed")
+
+
+def test_a_rank_that_goes_on_without_the_optimizer_leaves(port):
+    results = ends(start(2, """
+        try:
+            for number in range(1000):
+                if number == 8 and rank == 1:
+                    raise RuntimeError("out of data")
+                step()
+        except onebit.PeerError as error:
+            print(error)
+        except RuntimeError:
+            optimizer.ranks.leave()
+            try:
+                optimizer.ranks.barrier()
+            except onebit.Error as error:
+                print(error)
+            sys.stdin.readline()  # until the other rank has ended
+    """, port))
+    assert [code for code, _, _ in results] == [0, 0], results
+    assert "rank 1" in results[0][1] and "ended while rank 0 waited" in results[0][1], results
+    assert "rank 1 has left its group" in results[1][1], results
 
 
 @pytest.mark.parametrize("failure", ["raise RuntimeError('out of data')", "os._exit(3)",
