@@ -35,6 +35,9 @@ class TokenStore:
         self.folder = arguments.path(folder, "folder")
         self._store = _core.TokenStore(self.folder)
 
+    def __fspath__(self) -> str:
+        return self.folder
+
     def __len__(self) -> int:
         """The number of documents."""
         return self._store.documents
@@ -119,7 +122,7 @@ class Batches:
         padded: bool = True,
         threads: int = 1,
     ) -> None:
-        """`stores` is one folder, several, or {folder: weight}, and `world` the number of ranks.
+        """`stores` is one folder or TokenStore, several, or {folder: weight}, and `world` the number of ranks.
         `threads` are used while an epoch is cut. Errors: a faulty recipe, no store, a store of
         another vocabulary than the first."""
         given = arguments.recipe(recipe, overrides)

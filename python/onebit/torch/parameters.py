@@ -168,10 +168,34 @@ def _is_same(ranks: _core.Ranks, text: str) -> bool:
 
 def check_same_settings(ranks: _core.Ranks, recipe: dict[str, Any]) -> None:
     """Error: another rank's optimizer has other settings. Collective."""
-    if not _is_same(ranks, json.dumps(recipe, sort_keys=True)):
-        raise _core.Error(
-            f"rank {ranks.rank} has the settings {json.dumps(recipe)}, and another rank has others: "
-            "all ranks make the optimizer with the same arguments")
+    text = json.dumps(recipe, sort_keys=True)
+    if _is_same(ranks, text):
+        return
+    own = _flat(recipe)
+    settings = [_flat(json.loads(_text_of(ranks, root, text))) for root in range(ranks.size)]
+    other = next(rank for rank, theirs in enumerate(settings) if theirs != own)
+    theirs = settings[other]
+    different = [f"`{key}` is {own.get(key)!r} on rank {ranks.rank} and {theirs.get(key)!r} on rank "
+                 f"{other}" for key in sorted(own | theirs) if own.get(key) != theirs.get(key)]
+    raise _core.Error(f"{', '.join(different)}: all ranks make the optimizer with the same arguments")
+
+
+def _text_of(ranks: _core.Ranks, root: int, text: str) -> str:
+    """The text of rank `root`. Collective."""
+    data = torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)
+    size = torch.tensor([data.numel()])
+    ranks.broadcast(size.numpy(), root)
+    received = data if ranks.rank == root else torch.empty(int(size), dtype=torch.uint8)
+    ranks.broadcast(received.numpy(), root)
+    return received.numpy().tobytes().decode()
+
+
+def _flat(section: dict[str, Any], before: str = "") -> dict[str, Any]:
+    """The settings by their keys with dots."""
+    found: dict[str, Any] = {}
+    for key, value in section.items():
+        found |= _flat(value, f"{before}{key}.") if isinstance(value, dict) else {before + key: value}
+    return found
 
 
 def check_same_rates(ranks: _core.Ranks, updates: int, groups: list[dict[str, Any]]) -> None:

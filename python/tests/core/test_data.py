@@ -60,7 +60,7 @@ def samples_of(batches, numbers=None):
 
 
 def test_batches_are_the_same_for_any_number_of_ranks(store):
-    one = onebit.Batches(RECIPE, store)
+    one = onebit.Batches(RECIPE, onebit.TokenStore(store))
     assert (one.steps, one.accumulation, one.samples_per_step, len(one)) == (40, 4, 12, 160)
     assert one[0]["input_ids"].shape[0] == 3 and one[0]["input_ids"].dtype == np.int64
     whole = samples_of(one)
